@@ -1,7 +1,8 @@
-"""`variant-ai spec`: show, check and compare specs, and write their schema."""
+"""`variant-ai spec`: show, check, compare and derive specs, and write their schema."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from variant_ai.cli.common.console import (
     EXIT_ERROR,
     FILE,
     examples,
+    fail,
     json_option,
     load_variant,
     note,
@@ -34,11 +36,12 @@ if TYPE_CHECKING:
     epilog=examples(
         "variant-ai spec show crazyhouse",
         "variant-ai spec check my-variant.yaml",
+        "variant-ai spec derive losalamos -o losalamos.yaml",
         "variant-ai spec schema -o schema.json",
     ),
 )
 def command() -> None:
-    """Show, check or compare specs of variants, or write the schema of specs."""
+    """Show, check, compare or derive specs of variants, or write the schema of specs."""
 
 
 # --- show --------------------------------------------------------------------------------------
@@ -341,6 +344,73 @@ def diff(one: str, other: str, as_json: bool) -> None:
         click.echo(f"\nNets of one spec {verb} be used with the other.")
     if not same:
         raise SystemExit(EXIT_ERROR)
+
+
+# --- derive --------------------------------------------------------------------------------------
+
+
+@command.command(
+    epilog=examples(
+        "variant-ai spec derive losalamos -o losalamos.yaml",
+        "variant-ai spec derive --ini variants.ini mine -o mine.yaml",
+        "variant-ai spec check losalamos.yaml --positions 5000",
+    )
+)
+@click.argument("name")
+@click.option(
+    "--ini",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File in the format of Fairy-Stockfish's variants.ini that has the variant.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write instead of stdout.",
+)
+@click.option(
+    "--positions",
+    type=click.IntRange(min=1),
+    default=400,
+    show_default=True,
+    help="Number of positions compared with Fairy-Stockfish before the kernel is chosen.",
+)
+@seed_option()
+@replace_option
+def derive(
+    name: str, ini: Path | None, output: Path | None, positions: int, seed: int, replace: bool
+) -> None:
+    """Draft a spec for a variant of Fairy-Stockfish.
+
+    Moves, promotions, hands, castling and ends are found by asking Fairy-Stockfish about crafted
+    positions. The draft runs in the kernel if random games agree with Fairy-Stockfish, and on
+    `engine: fairy` otherwise. What could not be found is listed, and marked in the file. Prove the
+    draft with `variant-ai spec check`.
+    """
+    from variant_ai.cli.variants.spec_text import as_yaml
+    from variant_ai.core.derive.derivation import derive as derive_spec
+
+    if output is not None:
+        require_new(output, replace)
+    note(f"probing {name} ...")
+    found = derive_spec(name, ini=ini, positions=positions, seed=seed)
+    if found.failure:
+        fail(f"{name}: no spec was derived: {found.failure}")
+    if ini is not None and output is not None:
+        found.tree["fairy_ini"] = os.path.relpath(ini, output.parent)
+    remarks = [f"Derived from Fairy-Stockfish's {name}; see `variant-ai spec check`."]
+    if found.why_fairy:
+        remarks.append(f"Not for the kernel: {found.why_fairy}")
+    remarks += [f"NOT FOUND: {text}" for text in found.notes]
+    lines = "".join(f"# {' '.join(remark.split())}\n" for remark in remarks)
+    text = lines + as_yaml(found.tree)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+    for remark in remarks[1:]:
+        note(remark)
+    note(f"{name} runs on the rules engine {found.engine}")
 
 
 # --- schema ------------------------------------------------------------------------------------

@@ -6,9 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from variant_ai.core.errors import unknown
+from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.catalogue import unknown_fairy_variant
+from variant_ai.core.spec.fairy_ini import read_ini
 from variant_ai.core.spec.issues import (
     Issue,
     Path,
@@ -164,7 +165,9 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
 
 def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
     """Check the words of rules, castling, hands, start position and training."""
-    if spec.fairy is not None and spec.fairy not in FAIRY_NAMES:
+    if spec.fairy_ini is not None:
+        yield from _ini_issues(spec, spec.fairy_ini)
+    elif spec.fairy is not None and spec.fairy not in FAIRY_NAMES:
         yield Issue(("fairy",), unknown_fairy_variant(spec.fairy, spec.variant))
     yield from _castling_issues(spec)
     if spec.hands is not None:
@@ -193,6 +196,17 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
     low, high = spec.training.momentum
     if not 0 <= low <= high < 1:
         yield Issue(("training", "momentum"), "accepted: [low, high] with 0 <= low <= high < 1")
+
+
+def _ini_issues(spec: VariantSpec, text: str) -> Iterator[Issue]:
+    """Check that the file of variants can be read, and has the one that the spec names."""
+    try:
+        names = list(read_ini(text))
+    except SpecError as error:
+        yield Issue(("fairy_ini",), str(error))
+        return
+    if spec.fairy not in names:
+        yield Issue(("fairy",), unknown("variant of the ini file", spec.fairy or "", names))
 
 
 def _castling_issues(spec: VariantSpec) -> Iterator[Issue]:

@@ -55,6 +55,8 @@ def _digest(spec: VariantSpec, fields: tuple[str, ...] | None) -> str:
     data["rules"].pop("engine", None)  # kernel and fairy play the same game
     data["policy"] = _ordered(data.get("policy", "derived"))
     chosen = data if fields is None else {name: data.get(name) for name in fields}
+    if "fairy_ini" in data:
+        chosen |= {"fairy_ini": data["fairy_ini"], "fairy": data.get("fairy")}
     if fields is _ENCODING_FIELDS:
         chosen |= {name: data[name] for name in _ADDED_FIELDS if name in data}
     text = json.dumps(chosen, sort_keys=True, separators=(",", ":"))

@@ -18,10 +18,12 @@ from typing import Any
 
 from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, builtin_specs
+from variant_ai.core.spec.fairy_ini import read_ini
 from variant_ai.core.spec.yaml_reader import YamlNode, parse_yaml, plain_values, read_text
 
 EXTENDS = "extends"
 INHERITED = "inherited"
+FAIRY_INI = "fairy_ini"
 MAX_PARENTS = 20
 
 
@@ -44,6 +46,7 @@ def _parsed(text: str, where: str) -> YamlNode:
 
 
 def _resolved(own: YamlNode, where: str, folder: Path | None, chain: tuple[Path, ...]) -> YamlNode:
+    own = _with_ini(own, folder)
     if EXTENDS not in own:
         return own
     parent = own.value[EXTENDS]
@@ -55,6 +58,18 @@ def _resolved(own: YamlNode, where: str, folder: Path | None, chain: tuple[Path,
     whole = _resolved(_parsed(text, str(path)), str(path), path.parent, (*chain, path))
     rest = YamlNode({key: node for key, node in own.value.items() if key != EXTENDS}, own.location)
     return _merged_mapping(whole, rest)
+
+
+def _with_ini(own: YamlNode, folder: Path | None) -> YamlNode:
+    """Replace the file named by `fairy_ini` with its text, so that a spec is whole by itself."""
+    given = own.value.get(FAIRY_INI)
+    name = None if given is None else given.value
+    if not isinstance(name, str) or "\n" in name or name.lstrip().startswith("["):
+        return own
+    path = (folder or Path()) / name
+    text = read_text(path, "a file of Fairy-Stockfish's variants")
+    read_ini(text, str(path))
+    return YamlNode({**own.value, FAIRY_INI: YamlNode(text, given.location)}, own.location)
 
 
 def _find(parent: YamlNode, folder: Path | None) -> Path:

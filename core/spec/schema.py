@@ -201,7 +201,7 @@ class Rules(Model):
     captures: Literal["may", "must"] = "may"
     explodes: bool = False
     bare_king: Literal["none", "draw", "loss"] = "none"
-    counting: Literal["none", "makruk"] = Field(
+    counting: Literal["none", "makruk", "asean", "cambodian"] = Field(
         default="none", description="move counting of the makruk family, kept in the FEN"
     )
     insufficient_material: bool = Field(
@@ -455,6 +455,11 @@ class VariantSpec(Model):
     fairy: str | None = Field(
         default=None,
         description="Fairy-Stockfish's name of the variant, with which its rules are compared",
+    )
+    fairy_ini: str | None = Field(
+        default=None,
+        description="file in the format of Fairy-Stockfish's variants.ini that has the variant "
+        "`fairy`, relative to the spec; a spec that was read holds the text of the file",
     )
     names: dict[str, tuple[str, ...]] = Field(
         default_factory=dict,

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from variant_ai.core.errors import FenError
 from variant_ai.core.rules import make_rules
-from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, spec_settings
+from variant_ai.core.rules.fairy.fairy_stockfish import spec_settings
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import (
@@ -37,7 +37,7 @@ from variant_ai.core.rules.verdicts import PLAYERS
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import zone_squares
 from variant_ai.core.testing.random_games import Report, is_capture, preferred_moves
-from variant_ai.core.testing.rules_conformance import fairy_name
+from variant_ai.core.testing.rules_conformance import judge
 
 STYLES = ("any", "captures", "shuffle", "checks", "quiet", "cycle")
 ENTERED_QUIETLY = "chases entered quietly"
@@ -82,9 +82,7 @@ class _Reference:
 
     def __init__(self, spec: VariantSpec) -> None:
         self.spec = spec
-        self.fairy = FairyVariant(
-            fairy_name(spec), spec_settings(spec, move_count=True, chase=True)
-        )
+        self.fairy = judge(spec, spec_settings(spec, move_count=True, chase=True))
         rules = spec.rules
         self.has_wins = bool(rules.wins) or rules.explodes or rules.bare_king != "none"
 

@@ -11,7 +11,7 @@ Repetition, move counts and the ends that need history are compared in `game_con
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
@@ -81,8 +81,8 @@ def check_rules(
         ) from error
 
 
-def fairy_name(spec: VariantSpec) -> str:
-    """Fairy-Stockfish's name of the variant.
+def judge(spec: VariantSpec, settings: Mapping[str, str]) -> FairyVariant:
+    """Fairy-Stockfish's variant of a spec, with settings.
 
     Raises SpecError if the spec has no such name, or the installed Fairy-Stockfish does not know
     it.
@@ -93,12 +93,12 @@ def fairy_name(spec: VariantSpec) -> str:
             "Fairy-Stockfish"
         )
     known = fairy_variants()
-    if spec.fairy not in known:
+    if spec.fairy_ini is None and spec.fairy not in known:
         raise SpecError(
             f"`fairy: {spec.fairy}`: Fairy-Stockfish has no variant of that name "
             f"({similar_names(spec.fairy, known)})"
         )
-    return spec.fairy
+    return FairyVariant.of_spec(spec, settings)
 
 
 def in_child(function: Callable[..., T], *arguments: object) -> T:
@@ -119,7 +119,7 @@ def _compare(
     spec: VariantSpec, positions: int, seed: int, engine: str | None, starts: tuple[str, ...]
 ) -> Report:
     settings = spec_settings(spec, move_count=False, chase=False)
-    reference = FairyVariant(fairy_name(spec), settings)
+    reference = judge(spec, settings)
     rules = make_rules(spec, engine)
     report = Report("rules", spec.variant, rules.name)
     rng = random.Random(seed)

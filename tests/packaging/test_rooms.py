@@ -35,6 +35,7 @@ ORDER = (
     "core/reinforce",
     "core/engine",
     "core/testing",
+    "core/derive",
     "plugins",
     "variants",
     "cli",

@@ -83,10 +83,10 @@ class FairyRules(Rules):
                 "cannot play it; use the engine 'kernel'"
             )
         # move counts are in the record: a FEN does not have the checks given
-        self._fairy = FairyVariant(spec.fairy, spec_settings(spec, move_count=False, chase=True))
+        self._fairy = FairyVariant.of_spec(spec, spec_settings(spec, move_count=False, chase=True))
         _require_board(spec, self._fairy.start_fen())
-        self._without_chase = FairyVariant(
-            spec.fairy, spec_settings(spec, move_count=False, chase=False)
+        self._without_chase = FairyVariant.of_spec(
+            spec, spec_settings(spec, move_count=False, chase=False)
         )
         self._moves = FairyMoves(self.types)
         self._states: RecentCache[tuple[str, tuple[str, ...]], State] = RecentCache(MAX_STATES)

@@ -32,6 +32,7 @@ from variant_ai.core.errors import (
     UnknownNameError,
     VariantAIError,
 )
+from variant_ai.core.spec.fairy_ini import own_names
 from variant_ai.core.spec.schema import VariantSpec
 
 _lock = threading.RLock()
@@ -98,18 +99,28 @@ class FairyVariant:
     not plain ASCII, MoveError for a move that is not legal.
     """
 
-    def __init__(self, base: str, settings: Mapping[str, str] | None = None) -> None:
-        """base: a built-in variant. settings: keys and values of Fairy-Stockfish's `variants.ini`;
-        it ignores unknown keys without an error.
+    def __init__(
+        self, base: str, settings: Mapping[str, str] | None = None, ini: str | None = None
+    ) -> None:
+        """base: a built-in variant, or one of `ini`. settings: keys and values of Fairy-Stockfish's
+        `variants.ini`; it ignores unknown keys without an error. ini: text of such a file.
 
         Raises UnknownNameError, SpecError.
         """
         with _lock:
-            known = fairy_variants()
-            if base not in known:
+            self.base = self.name = base
+            if ini is not None:
+                self.name = _load_ini(base, ini)
+            elif base not in (known := fairy_variants()):
                 raise UnknownNameError("Fairy-Stockfish variant", base, known)
-            self.base = base
-            self.name = _load(base, settings) if settings else base
+            if settings:
+                self.name = _load(self.name, settings)
+
+    @classmethod
+    def of_spec(cls, spec: VariantSpec, settings: Mapping[str, str]) -> FairyVariant:
+        """The variant that a spec names, which must name one."""
+        assert spec.fairy is not None
+        return cls(spec.fairy, settings, spec.fairy_ini)
 
     def start_fen(self) -> str:
         with _lock:
@@ -191,6 +202,16 @@ def _load(base: str, settings: Mapping[str, str]) -> str:
     if name not in pyffish().variants():
         pyffish().load_variant_config(f"[{name}:{base}]\n{body}")
     return name
+
+
+def _load_ini(name: str, ini: str) -> str:
+    """Load a variant of an ini file with its ancestors, and return its name. Needs the lock."""
+    known, text = own_names(ini, name, f"{_PREFIX}ini")
+    if known not in pyffish().variants():
+        pyffish().load_variant_config(text)
+    if known not in pyffish().variants():
+        raise SpecError(f"Fairy-Stockfish does not accept the variant {name!r} of the ini file")
+    return known
 
 
 def _is_plain(text: str) -> bool:

@@ -176,6 +176,8 @@ def missing_words(spec: VariantSpec) -> list[str]:
         missing.append("`explodes: true`")
     if rules.bare_king != "none":
         missing.append(f"`bare_king: {rules.bare_king}`")
+    if rules.counting not in ("none", "makruk"):
+        missing.append(f"`counting: {rules.counting}`")
     if spec.policy != "derived" and "pass" in spec.policy:
         missing.append("`pass` moves")
     if sum(piece.royal for piece in spec.pieces.values()) > 1:

@@ -1,0 +1,13 @@
+"""Drafts of specs for the variants of Fairy-Stockfish, found by asking and probing.
+
+Modules in reading order:
+
+    probe_board    crafted positions, and what Fairy-Stockfish answers about them
+    betza_writer   movements as a Betza word
+    piece_probe    how a piece moves
+    rule_probe     promotions, hands, castling, royal pieces
+    end_probe      ends of games
+    spec_draft     all of it in the words of specs
+    fairy_draft    words for every move that random games meet, for the engine `fairy`
+    derivation     `derive`: a draft, tried in the kernel
+"""

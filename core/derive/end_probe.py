@@ -1,0 +1,274 @@
+"""Ends of a variant's games, found by asking Fairy-Stockfish about crafted positions and cycles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from variant_ai.core.derive.piece_probe import PieceMoves
+from variant_ai.core.derive.probe_board import ProbeBoard, VariantWith
+from variant_ai.core.errors import VariantAIError
+from variant_ai.core.spec.betza import parse_betza
+
+VALUES = {1: "win", 0: "draw", -1: "loss"}
+MAX_FOLD = 6
+MAX_CLOCK = 600
+COUNTINGS = ("makruk", "asean", "cambodian")
+_CHECKS = re.compile(r" ([1-9])\+([1-9])(?: |$)")
+
+
+def stalemate(board: ProbeBoard) -> str:
+    return VALUES[board.variant.mated_value(board.start)]
+
+
+def mated(board: ProbeBoard, checked: str) -> str:
+    """Result for the side that is mated. checked: FEN of a position in check."""
+    return VALUES[board.variant.mated_value(checked)]
+
+
+# --- repetition and move count -------------------------------------------------------------------
+
+
+def repetition(board: ProbeBoard) -> tuple[dict[str, Any], list[str]]:
+    """Return `repetition:` as far as cycles from the start position show it, and what they do not."""
+    cycle = _cycle(board, [])
+    if cycle is None:
+        return {"fold": 3}, ["repetition: no cycle of moves was found from the start position"]
+    fold, value = _fold(board, [], cycle)
+    if fold == 0:
+        return {"fold": 100}, [
+            f"repetition: a position may occur {MAX_FOLD} times without an end; the spec needs a number"
+        ]
+    if value == 0:
+        return {"fold": fold, "otherwise": "draw"}, []
+    later = _cycle(board, [cycle[0]])
+    other = _fold(board, [cycle[0]], later)[1] if later else value
+    if value == -1 and other == 1:
+        return {"fold": fold, "otherwise": "loss of first player"}, []
+    if value == 1 and other == 1:
+        return {"fold": fold, "otherwise": "loss of mover"}, []
+    return {"fold": fold}, [
+        f"repetition: value {value} for the first player and {other} for the second to move"
+    ]
+
+
+def _cycle(board: ProbeBoard, played: list[str]) -> list[str] | None:
+    """Four quiet plies after which the position is the same."""
+    ask, start = board.variant, board.start
+    for there in _reversible(board, ask.legal_moves(start, played)):
+        one = _back(there)
+        answers = _reversible(board, ask.legal_moves(start, [*played, there]))
+        if not answers or one not in ask.legal_moves(start, [*played, there, answers[0]]):
+            continue
+        for answer in answers[:15]:
+            back = [*played, there, answer]
+            if one not in ask.legal_moves(start, back):
+                continue
+            two = _back(answer)
+            if two not in ask.legal_moves(start, [*back, one]):
+                continue
+            cycle = [there, answer, one, two]
+            if _same(ask.fen_after(start, played), ask.fen_after(start, [*played, *cycle])):
+                return cycle
+    return None
+
+
+def _reversible(board: ProbeBoard, moves: Sequence[str]) -> list[str]:
+    """Moves that may be taken back, rare pieces first, since pawns cannot return."""
+    home = board.pieces(board.start)
+    listed = list(home.values())
+    plain = board.read([m for m in moves if re.fullmatch(r"([a-l][0-9]+){2}", m) and m != _back(m)])
+    plain.sort(key=lambda m: listed.count(home.get(m.origin, "")))
+    return [m.text for m in plain[:30]]
+
+
+def _back(move: str) -> str:
+    squares = re.findall(r"[a-l][0-9]+", move)
+    return "".join(reversed(squares))
+
+
+def _same(one: str, other: str) -> bool:
+    # rights of castling may be lost by the first round; the board decides
+    return one.split()[:2] == other.split()[:2]
+
+
+def _fold(board: ProbeBoard, played: list[str], cycle: list[str]) -> tuple[int, int]:
+    """Occurrence at which a cycle ends the game and its value; (0, 0) if it does not."""
+    # the rights that the first round loses make its start another position
+    before = [*played, *cycle]
+    for times in range(1, MAX_FOLD):
+        value = board.variant.optional_end(board.start, [*before, *cycle * times])
+        if value is not None:
+            fen = board.variant.fen_after(board.start, played).split()
+            kept = board.variant.fen_after(board.start, before).split()
+            same = fen[2:-2] == kept[2:-2]
+            return times + 1 + same, value
+    return 0, 0
+
+
+def perpetual_check(
+    board: ProbeBoard, king: str, pieces: dict[str, PieceMoves], fold: int
+) -> str | None:
+    """Result for a side that checks forever; None if no such cycle was found."""
+    slide = parse_betza("fR")[0]
+    rooks = [s for s, p in pieces.items() if p.moves and slide in parse_betza(p.moves)]
+    files, ranks = board.files, board.ranks
+    for symbol in rooks:
+        for king_file in (files // 2, files // 2 - 1):
+            below, above = (ranks - 2) * files, (ranks - 1) * files
+            own_king = king_file - 1 if king_file > 1 else king_file + 1
+            fen = board.fen({below: symbol, above + king_file: king.lower(), own_king: king})
+            squares = [board.name(s) for s in (below, above, below + king_file, above + king_file)]
+            low, high, king_low, king_high = squares
+            cycle = [low + high, king_high + king_low, high + low, king_low + king_high]
+            try:
+                for times in range(1, fold + 2):
+                    value = board.variant.optional_end(fen, cycle * times)
+                    if value is not None:
+                        return VALUES[value]
+            except VariantAIError:
+                continue
+    return None
+
+
+def no_progress(board: ProbeBoard, pieces: dict[str, PieceMoves], hand: str) -> dict[str, Any]:
+    """Return `no_progress:`: plies until the draw, and what resets the count."""
+    fields = board.start.split()
+
+    def ends(clock: int) -> bool:
+        fen = " ".join([*fields[:-2], str(clock), str(clock // 2 + 2)])
+        return board.variant.optional_end(fen) is not None
+
+    plies: int | str = "none"
+    if len(fields) > 3 and ends(MAX_CLOCK):
+        low, high = 0, MAX_CLOCK
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if ends(middle) else (middle, high)
+        plies = high
+    reset = ["captures"]
+    for symbol, moves in pieces.items():
+        for move in (m for m in moves.seen[:200] if not m.rest and m.origin != m.target):
+            alone = {move.origin: symbol}
+            if move.text in board.neutral.legal_moves(board.fen(alone)):
+                if _clock(board.after(alone, move.text, rest="- - 6 9")) == 0:
+                    reset.append(symbol)
+                break
+    if hand:
+        drop = next((m for m in board.moves({}, hand=hand) if m.drop == hand), None)
+        if drop:
+            fen = board.fen({}, hand=hand, rest="- - 6 9")
+            if _clock(board.neutral.fen_after(fen, [drop.text])) == 0:
+                reset.append("drops")
+    return {"plies": plies, "reset": reset}
+
+
+def _clock(fen: str) -> int:
+    field = fen.split()[-2]
+    return int(field) if field.isdigit() else -1
+
+
+def counting(board: ProbeBoard, variant_with: VariantWith, king: str, other: str) -> str:
+    """Return the counting rule of a variant, whose FEN shows a limit when few pieces are left."""
+    fen = board.fen({0: king, board.squares - 1: king.lower(), board.files: other})
+    move = next(iter(board.variant.legal_moves(fen)), "")
+    if not move:
+        return "none"
+    shown = board.variant.fen_after(fen, [move])
+    for rule in COUNTINGS:
+        counted, plain = (
+            variant_with({"countingRule": word}).fen_after(fen, [move]) for word in (rule, "none")
+        )
+        if shown == counted != plain:
+            return rule
+    return "none"
+
+
+# --- wins ----------------------------------------------------------------------------------------
+
+
+def wins(board: ProbeBoard, symbols: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return `wins:` as far as the vocabulary has it, and what was found beyond it."""
+    found: list[dict[str, Any]] = []
+    notes: list[str] = []
+    if match := _CHECKS.search(board.variant.fen_after(board.start, [])):
+        found.append({"checks": int(match[1])})
+    found += _extinct(board, symbols)
+    for win in _reached(board, symbols):
+        found.append(win)
+    return found, notes
+
+
+def _extinct(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, Any]]:
+    home = board.pieces(board.start)
+    fields = board.start.split()[1:]
+    rest = " ".join(fields[1:])
+    for symbol in symbols:
+        for theirs in (symbol.lower(), symbol):
+            left = {s: p for s, p in home.items() if p != theirs}
+            if len(left) == len(home):
+                continue
+            fen = board.fen(left, rest=rest, black=theirs.isupper())
+            if board.variant.immediate_end(fen) == 1:
+                yield {"extinct": symbol}
+            break
+    for lower in (True, False):
+        left = {s: p for s, p in home.items() if p.islower() != lower}
+        fen = board.fen(left, rest=rest, black=not lower)
+        if board.variant.immediate_end(fen) == 1 and not any(
+            board.variant.immediate_end(
+                board.fen({s: p for s, p in home.items() if p != one}, rest=rest, black=not lower)
+            )
+            == 1
+            for one in {p for p in home.values() if p.islower() == lower}
+        ):
+            yield {"extinct": "all pieces"}
+            return
+
+
+def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield wins by a piece that reaches a zone."""
+    home = board.pieces(board.start)
+    theirs = {s: p for s, p in home.items() if p.islower()}
+    everything = range(board.squares)
+    for symbol in symbols:
+        free = [s for s in everything if s not in theirs]
+        if (
+            board.variant.immediate_end(
+                board.fen({**theirs, **dict.fromkeys(free, symbol)}, black=True)
+            )
+            != -1
+        ):
+            back = {s: symbol for s in everything if s not in (board.squares - 1,)}
+            if board.variant.immediate_end(board.fen(back, black=True)) != -1:
+                continue
+        goals = frozenset(
+            s
+            for s in everything
+            if board.variant.immediate_end(
+                board.fen({**{t: p for t, p in theirs.items() if t != s}, s: symbol}, black=True)
+            )
+            == -1
+        )
+        if goals and len(goals) < board.squares:
+            yield {"piece": symbol, "reaches": board.zone(goals)}
+
+
+def bare_king(board: ProbeBoard, king: str) -> str:
+    """Return the verdict for a side that has nothing but its king."""
+    home = board.pieces(board.start)
+    for square, piece in home.items():
+        if piece == king.lower():
+            left = {s: p for s, p in home.items() if p.isupper()} | {square: piece}
+            value = board.variant.immediate_end(board.fen(left, black=True))
+            if value is None:
+                value = board.variant.immediate_end(board.fen(left))
+                value = None if value is None else -value
+            return {None: "none", 0: "draw", -1: "loss", 1: "none"}[value]
+    return "none"
+
+
+def draws_dead_positions(board: ProbeBoard, king: str) -> bool:
+    fen = board.fen({0: king, board.squares - 1: king.lower()})
+    return all(board.variant.insufficient_material(fen))

@@ -1,0 +1,301 @@
+"""Movement of one piece: found by probing, and put into Betza words and zones.
+
+The piece is put on every square, alone and among enemies, which shows the displacements it has with
+and without capture, and where. On the square where it has most moves, single blockers show what can
+be jumped, and hurdles show what must be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from variant_ai.core.derive.betza_writer import can_be_lame, write_betza
+from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard
+from variant_ai.core.errors import SpecError
+from variant_ai.core.spec.betza import Movement, Step
+
+COMPASS = [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)]
+
+
+@dataclass
+class PieceMoves:
+    """What is known of the movement of a piece, as the first player has it."""
+
+    symbol: str
+    moves: str = ""
+    """Betza word that holds everywhere."""
+    from_: list[tuple[frozenset[int], str]] = field(default_factory=list)
+    """Zones, and words of the moves that are added there."""
+    within: frozenset[int] | None = None
+    """Zone that it cannot leave."""
+    seen: list[FairyMove] = field(default_factory=list)
+    """Every move met, for those who look for promotions."""
+    unsaid: list[str] = field(default_factory=list)
+    """Movements that the notation cannot say."""
+    stuck: frozenset[int] = frozenset()
+    """Squares on which it has no move at all."""
+
+
+Zone = frozenset[int] | None
+"""Squares on which a movement exists; None is everywhere."""
+
+
+def probe_piece(board: ProbeBoard, symbol: str, prey: str, *, royal: bool = False) -> PieceMoves:
+    """Find the movement of a piece. prey: symbol of an enemy piece that it may capture.
+
+    royal: the piece may not enter attacked squares, so it is never put among many enemies.
+    """
+    return _Probe(board, symbol, prey, royal).run()
+
+
+class _Probe:
+    def __init__(self, board: ProbeBoard, symbol: str, prey: str, royal: bool) -> None:
+        self.board, self.symbol, self.prey, self.royal = board, symbol, prey, royal
+        self.found = PieceMoves(symbol)
+        self.quiet: dict[int, set[Step]] = {}
+        """Displacements without capture on an empty board, by square."""
+        self.capture: dict[int, set[Step]] = {}
+        """Displacements to enemies when they are everywhere, by square."""
+        self.among = 0
+        """Square where the piece has most moves."""
+        self.region: Zone = None
+        self.movements: dict[Zone, set[Movement]] = defaultdict(set)
+
+    def run(self) -> PieceMoves:
+        board, found = self.board, self.found
+        everywhere = range(board.squares)
+        for square in everywhere:
+            self.quiet[square] = self._steps(square, {})
+            crowd = {other: self.prey for other in everywhere if other != square}
+            self.capture[square] = (
+                set(self.quiet[square]) if self.royal else self._steps(square, crowd)
+            )
+        centre = board.ranks // 2 * board.files + board.files // 2
+        self.among = max(everywhere, key=lambda s: (self._freedom(s), -abs(s - centre)))
+        if self.royal:
+            self._forget_captures()
+        found.stuck = frozenset(s for s in everywhere if not self._freedom(s))
+        self.region = found.within = self._region()
+        steps = set().union(*self.quiet.values(), *self.capture.values())
+        bases = {(x // math.gcd(x, y), y // math.gcd(x, y)) for x, y in steps}
+        for base in sorted(bases | set(COMPASS)):
+            self._follow(base)
+        for zone, movements in sorted(
+            self.movements.items(), key=lambda item: (item[0] is not None, sorted(item[0] or ()))
+        ):
+            word = self._write(movements)
+            if word and zone is None:
+                found.moves = word
+            elif word and zone is not None:
+                found.from_.append((zone, word))
+        return found
+
+    def _freedom(self, square: int) -> int:
+        return len(self.quiet[square]) + len(self.capture[square])
+
+    def _forget_captures(self) -> None:
+        """Remove captures that a royal piece does not have on the square where it is freest."""
+        steps = self.quiet[self.among]
+        wrong = {step for step in steps if not self._takes(step)}
+        for square in self.capture:
+            self.capture[square] -= wrong
+
+    def _steps(self, square: int, others: Pieces) -> set[Step]:
+        """Displacements of the piece on a square, with others on the board."""
+        moves = [m for m in self.board.moves({**others, square: self.symbol}) if m.origin == square]
+        self.found.seen += moves
+        return {self.board.displacement(square, m.target) for m in moves if m.target != square}
+
+    def _takes(self, step: Step) -> bool:
+        """Return True if the piece captures a single enemy at a displacement, where it is freest."""
+        near = sorted(range(self.board.squares), key=lambda s: abs(s - self.among))
+        for square in near:
+            target = self.board.step(square, *step)
+            if target is not None and (square == self.among or self._freedom(square)):
+                return step in self._steps(square, {target: self.prey})
+        return False
+
+    # --- zones -----------------------------------------------------------------------------------
+
+    def _region(self) -> Zone:
+        """Zone that the piece cannot leave, None if it may go wherever its steps lead."""
+        board = self.board
+        targets = frozenset(
+            target
+            for square in range(board.squares)
+            for step in self.quiet[square] | self.capture[square]
+            if (target := board.step(square, *step)) is not None
+        )
+        steps = set().union(*self.quiet.values())
+        if not targets or all(self._zone(step, self.quiet) is None for step in steps):
+            return None
+        self.region = targets
+        fits = all(self._zone(step, self.quiet) is None for step in steps)
+        self.region = None
+        return targets if len(targets) < board.squares and fits else None
+
+    def _zone(self, step: Step, where: dict[int, set[Step]]) -> Zone:
+        """Squares from which a displacement exists: all, or the simplest zone that says it."""
+        board, inside = self.board, self.region or frozenset(range(self.board.squares))
+        goals = {s: board.step(s, *step) for s in inside}
+        possible = {s for s, t in goals.items() if t is not None and t in inside}
+        available = {s for s in inside if step in where[s]}
+        if available == possible:
+            return None
+        ranks = {s // board.files for s in available}
+        files = {s % board.files for s in available}
+        for wider in (
+            frozenset(s for s in inside if s // board.files in ranks),
+            frozenset(s for s in inside if s % board.files in files),
+        ):
+            if wider & possible == available:
+                return wider
+        return frozenset(available)
+
+    # --- movements -------------------------------------------------------------------------------
+
+    def _follow(self, base: Step) -> None:
+        """Find the movements in one direction: hops, a slide, and leaps."""
+        quiet = self._multiples(base, self.quiet)
+        capture = self._multiples(base, self.capture)
+        hop = self._hop(base) if base in COMPASS else None
+        if hop is not None:
+            self.movements[None].add(hop)
+            capture &= {1}
+        slides = {1, 2} <= quiet and self._blocked((base[0] * 2, base[1] * 2), base)
+        run = self._run(base, quiet) if slides else 0
+        takes = {1, 2} & {k for k in (1, 2) if self._takes((base[0] * k, base[1] * k))}
+        double = (base[0] * 2, base[1] * 2)
+        if takes == {1, 2} and (run > 1 or self._blocked(double, base)):
+            reach = run or self._capture_run(base)
+            self._add(None, base, reach, run > 1, True)
+        elif run > 1:
+            self._add(self._zone(base, self.quiet), base, run, True, False)
+        quiet = {k for k in quiet if k > run or (run < 2 and k == 1)}
+        capture = set() if takes == {1, 2} and run > 1 else capture
+        if takes == {1, 2} and not run and self._blocked(double, base):
+            capture = set()
+        for k in sorted(quiet | capture):
+            self._leap((base[0] * k, base[1] * k), k in quiet, k in capture)
+
+    def _multiples(self, base: Step, where: dict[int, set[Step]]) -> set[int]:
+        longest = max(self.board.files, self.board.ranks)
+        met = set().union(*where.values())
+        return {k for k in range(1, longest) if (base[0] * k, base[1] * k) in met}
+
+    def _run(self, base: Step, quiet: set[int]) -> int:
+        """Number of steps of a slide that exist in the same zone as the first."""
+        zone, run = self._zone(base, self.quiet), 1
+        while run + 1 in quiet:
+            step = (base[0] * (run + 1), base[1] * (run + 1))
+            if self._zone(step, self.quiet) != zone and zone is not None:
+                break
+            if zone is None and self._zone(step, self.quiet) is not None:
+                break
+            run += 1
+        return run
+
+    def _capture_run(self, base: Step) -> int:
+        """Number of steps of a slide that only captures, from the square where it is freest."""
+        run = 2
+        while self._takes((base[0] * (run + 1), base[1] * (run + 1))):
+            run += 1
+        further = self.board.step(self.among, base[0] * (run + 1), base[1] * (run + 1))
+        return run if further is not None else self._longest(base)
+
+    def _add(self, zone: Zone, base: Step, run: int, quiet: bool, capture: bool) -> None:
+        reach = 0 if run >= self._longest(base) else run
+        self.movements[zone].add(Movement(*base, reach, quiet, capture))
+
+    def _leap(self, step: Step, quiet: bool, capture: bool) -> None:
+        zones = {
+            mode: self._zone(step, where)
+            for mode, where, has in (("m", self.quiet, quiet), ("c", self.capture, capture))
+            if has
+        }
+        lame = self._is_lame(step)
+        if lame and quiet and not capture and self._takes(step):  # a crowd is in its way
+            zones["c"] = zones["m"]
+            capture = True
+        if len(set(zones.values())) == 1:
+            zone = next(iter(zones.values()))
+            self.movements[zone].add(Movement(*step, 1, quiet, capture, lame=lame))
+            return
+        for mode, zone in zones.items():
+            self.movements[zone].add(Movement(*step, 1, mode == "m", mode == "c", lame=lame))
+
+    def _longest(self, base: Step) -> int:
+        """Number of steps in a direction from edge to edge."""
+        lengths = []
+        if base[0]:
+            lengths.append((self.board.files - 1) // abs(base[0]))
+        if base[1]:
+            lengths.append((self.board.ranks - 1) // abs(base[1]))
+        return min(lengths)
+
+    def _is_lame(self, step: Step) -> bool:
+        legs = Movement(*step, 1, True, True, lame=True).legs
+        return can_be_lame(*step) and bool(legs) and self._blocked(step, legs[0])
+
+    def _blocked(self, step: Step, leg: Step) -> bool:
+        """Return True if a piece on `leg` stops the displacement; asked on one square."""
+        for square in sorted(range(self.board.squares), key=lambda s: abs(s - self.among)):
+            on, target = self.board.step(square, *leg), self.board.step(square, *step)
+            if on is None or target is None:
+                continue
+            if step in self.quiet[square]:
+                return step not in self._steps(square, {on: self.prey})
+            if step in self._steps(square, {target: self.prey}):
+                return step not in self._steps(square, {target: self.prey, on: self.prey})
+        return False
+
+    def _hop(self, base: Step) -> Movement | None:
+        """Movement that needs a hurdle: behind it at any distance, or just behind it."""
+        board, square = self.board, self.among
+        line = [board.step(square, base[0] * k, base[1] * k) for k in (1, 2, 3)]
+        room = [s for s in line if s is not None]
+        if len(room) < 3:
+            square = self._roomy(base)
+            line = [board.step(square, base[0] * k, base[1] * k) for k in (1, 2, 3)]
+            room = [s for s in line if s is not None]
+        if len(room) < 3 or self.royal:
+            return None
+        hurdle, near, far = room
+        near_step, far_step = (base[0] * 2, base[1] * 2), (base[0] * 3, base[1] * 3)
+        open_line = self.quiet[square]
+        after = self._steps(square, {hurdle: self.prey}) - open_line
+        if far_step in after or near_step in after:
+            quiet = True
+        else:
+            quiet = False
+        takes_far = far_step in self._steps(square, {hurdle: self.prey, far: self.prey})
+        takes_far &= far_step not in self._steps(square, {far: self.prey})
+        takes_near = near_step in self._steps(square, {hurdle: self.prey, near: self.prey})
+        takes_near &= near_step not in self._steps(square, {near: self.prey})
+        if far_step in after or takes_far:
+            return Movement(*base, 0, quiet and far_step in after, takes_far, hop="over")
+        if near_step in after or takes_near:
+            return Movement(*base, 0, quiet, takes_near, hop="behind")
+        return None
+
+    def _roomy(self, base: Step) -> int:
+        """Square with three more in a direction, the freest."""
+        fitting = (
+            s
+            for s in range(self.board.squares)
+            if self.board.step(s, base[0] * 3, base[1] * 3) is not None
+        )
+        return max(fitting, key=self._freedom, default=self.among)
+
+    def _write(self, movements: set[Movement]) -> str:
+        """Write movements as a word, without those that have none, which are noted."""
+        said = []
+        for move in sorted(movements, key=lambda m: (m.dx, m.dy, m.reach, m.quiet, m.hop)):
+            try:
+                write_betza([move])
+                said.append(move)
+            except SpecError as error:
+                self.found.unsaid.append(str(error))
+        return write_betza(said) if said else ""

@@ -1,0 +1,303 @@
+"""Promotions, hands, castling and royal pieces of a variant, found by probing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from variant_ai.core.derive.piece_probe import PieceMoves
+from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard
+from variant_ai.core.errors import VariantAIError
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def known_symbols(board: ProbeBoard) -> dict[str, str]:
+    """Symbols that the variant reads in a FEN, and the symbol it writes for each."""
+    found = {}
+    for symbol in [*LETTERS, *(f"+{letter}" for letter in LETTERS)]:
+        try:
+            written = board.neutral.fen_after(board.fen({0: symbol}), [])
+        except VariantAIError:
+            continue
+        there = board.pieces(written).get(0)
+        if there is not None and there.startswith("+") == symbol.startswith("+"):
+            found[symbol] = there
+    return found
+
+
+def is_royal(board: ProbeBoard, symbol: str, attackers: Iterable[PieceMoves]) -> str | None:
+    """Return a FEN in which the piece is in check, None if it is never in check."""
+    where = board.ranks // 2 * board.files + board.files // 2
+    for square in (where, board.files // 2, board.files // 2 + board.files):
+        for attacker in attackers:
+            for move in attacker.seen:
+                dx, dy = board.displacement(move.origin, move.target)
+                origin = board.step(square, dx, dy)  # the second player moves the other way
+                if origin is None or max(abs(dx), abs(dy)) > 2 or move.rest:
+                    continue
+                far = 0 if square > board.squares // 2 else board.squares - 1
+                both = {square: symbol, far: symbol.lower(), origin: attacker.symbol.lower()}
+                fen = board.fen(both)
+                if board.variant.in_check(fen):
+                    return fen
+                break
+    return None
+
+
+# --- promotion -----------------------------------------------------------------------------------
+
+
+@dataclass
+class Promotion:
+    """Promotion of a piece, as `promotes:` of a spec says it."""
+
+    to: list[str]
+    at: frozenset[int]
+    on: str = "to"
+    must: bool | str | frozenset[int] = False
+    exact: bool = True
+    """False if no zone explains where the piece promoted."""
+
+
+def promotion(board: ProbeBoard, moves: PieceMoves, order: list[str]) -> Promotion | None:
+    """Find the promotion of a piece from the moves that were met while it was probed."""
+    choices: dict[tuple[int, int], set[str]] = defaultdict(set)
+    plain: set[tuple[int, int]] = set()
+    for move in moves.seen:
+        way = (move.origin, move.target)
+        symbol = promoted_symbol(moves.symbol, move)
+        if symbol:
+            choices[way].add(symbol)
+        elif not move.rest and move.origin != move.target:
+            plain.add(way)
+    if not choices:
+        return None
+    every = set().union(*choices.values())
+    to = sorted(every, key=lambda s: order.index(s) if s in order else len(order))
+    ways = plain | set(choices)
+    at = frozenset(t for _, t in choices if all(w in choices for w in ways if w[1] == t))
+    on = "to"
+    if any(t not in at for _, t in choices) or any(w not in choices for w in ways if w[1] in at):
+        on = "from or to"
+    exact = all((w in choices) == _may(w, at, on) for w in ways)
+    must: bool | str | frozenset[int] = False
+    forced = {way for way in choices if way not in plain}
+    if forced == set(choices):
+        must = True
+    elif forced:
+        squares = frozenset(t for _, t in forced)
+        must = "where stuck" if squares <= moves.stuck else squares
+    return Promotion(to, at, on, must, exact and all(c == every for c in choices.values()))
+
+
+def _may(way: tuple[int, int], at: frozenset[int], on: str) -> bool:
+    return way[1] in at or (on != "to" and way[0] in at)
+
+
+def promoted_symbol(symbol: str, move: FairyMove) -> str:
+    """Symbol that a piece becomes by a move; empty if the move does not promote it."""
+    if move.rest == "+":
+        return f"+{symbol}"
+    return move.rest.upper() if len(move.rest) == 1 and move.rest.isalpha() else ""
+
+
+# --- hands ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class HandRules:
+    """Hands of a variant, as `hands:` and the words of pieces say it."""
+
+    order: list[str]
+    promoted: str = "keeps"
+    drop: dict[str, frozenset[int]] = field(default_factory=dict)
+    """Squares on which a piece may be dropped."""
+    per_file: dict[str, int] = field(default_factory=dict)
+    turned: bool = False
+    """True if pieces may be dropped with their promoted side up."""
+
+
+def hands(
+    board: ProbeBoard,
+    pieces: dict[str, PieceMoves],
+    start_pocket: str,
+    captures: bool,
+    royal: list[str],
+) -> HandRules | None:
+    """Find what is captured into the hand, and where it may be dropped."""
+    becomes: dict[str, str] = {}
+    taker = _taker(pieces)
+    if captures and taker is not None:
+        for symbol in pieces:
+            gained = _gained(board, taker, symbol.lower())
+            if gained:
+                becomes[symbol] = gained
+    held = {*becomes.values(), *start_pocket.upper()} & {*pieces, *LETTERS}
+    order = [s for s in pieces if s in held and s not in royal and not s.startswith("+")]
+    if not order:
+        return None
+    found = HandRules(order)
+    twins = (
+        [s for s in pieces if _gained(board, taker, f"{s.lower()}~") not in ("", s)]
+        if (
+            captures
+            and not any(s.startswith("+") for s in pieces)
+            and _writes_twins(board, order[0])
+        )
+        else []
+    )
+    if twins:
+        found.promoted = f"returns as {_gained(board, taker, f'{twins[0].lower()}~')}"  # type: ignore[arg-type]
+    elif any(s.startswith("+") and becomes.get(s) == s[1:] for s in pieces):
+        found.promoted = "reverts"
+    for symbol in order:
+        drops = [m for m in board.moves({}, hand=symbol) if m.drop]
+        found.drop[symbol] = frozenset(m.target for m in drops if m.drop == symbol)
+        found.turned |= any(m.drop == f"+{symbol}" for m in drops)
+        limit = _per_file(board, symbol, found.drop[symbol])
+        if limit:
+            found.per_file[symbol] = limit
+    return found
+
+
+def _taker(pieces: dict[str, PieceMoves]) -> tuple[str, FairyMove] | None:
+    """A piece and a capture by it that was met."""
+    for symbol, moves in pieces.items():
+        for move in moves.seen:
+            if not move.rest and move.origin != move.target and "c" in _modes(moves):
+                return symbol, move
+    return None
+
+
+def _modes(moves: PieceMoves) -> str:
+    return "c" if moves.moves and not moves.moves.startswith("m") else ""
+
+
+def _gained(board: ProbeBoard, taker: tuple[str, FairyMove] | None, victim: str) -> str:
+    """Symbol in hand after capturing a piece; empty if there is none."""
+    if taker is None:
+        return ""
+    symbol, move = taker
+    try:
+        fen = board.after({move.origin: symbol, move.target: victim}, move.text)
+    except VariantAIError:
+        return ""
+    return fen.split()[0].partition("[")[2].strip("]-").upper()
+
+
+def _writes_twins(board: ProbeBoard, symbol: str) -> bool:
+    """Return True if the variant marks promoted pieces with `~`."""
+    written = board.neutral.fen_after(board.fen({0: f"{symbol}~"}), [])
+    return "~" in written
+
+
+def _per_file(board: ProbeBoard, symbol: str, drops: frozenset[int]) -> int:
+    """Number of own pieces on a file beyond which another may not be dropped there; 0 for none."""
+    for count in (1, 2):
+        file = sorted(s for s in range(board.squares) if s % board.files == 0)
+        mine: Pieces = dict.fromkeys(file[1 : 1 + count], symbol)
+        left = {
+            m.target
+            for m in board.moves(mine, hand=symbol)
+            if m.drop == symbol and m.target % board.files == 0
+        }
+        if not left and any(s % board.files == 0 and s not in mine for s in drops):
+            return count
+    return 0
+
+
+# --- castling ------------------------------------------------------------------------------------
+
+
+def castling(board: ProbeBoard) -> dict[str, dict[str, str]]:
+    """Find the walks of king and rook for each right in the start position's FEN."""
+    fields = board.start.split()
+    rights = fields[2] if len(fields) > 2 and not fields[2].isdigit() else "-"
+    home = board.pieces(board.start)
+    first = {s: p for s, p in home.items() if s < board.files and p.isupper()}
+    found: dict[str, dict[str, str]] = {}
+    theirs = {s: p for s, p in home.items() if p.islower()}
+    for king, king_symbol in first.items():
+        for rook, rook_symbol in first.items():
+            if king == rook:
+                continue
+            two = {**theirs, king: king_symbol, rook: rook_symbol}
+            letter = "K" if rook > king else "Q"
+            if letter not in rights or letter in found:
+                continue
+            walk = _walk(board, two, king, rook, letter)
+            if walk:
+                found[letter] = walk
+    return {letter: found[letter] for letter in ("K", "Q") if letter in found}
+
+
+def _walk(
+    board: ProbeBoard, two: Pieces, king: int, rook: int, letter: str
+) -> dict[str, str] | None:
+    with_right = board.fen(two, rest=f"{letter} - 0 1")
+    try:
+        some = set(board.variant.legal_moves(with_right))
+        none = set(board.variant.legal_moves(board.fen(two)))
+    except VariantAIError:
+        return None
+    for move in board.read(sorted(some - none)):
+        if move.origin != king or move.rest:
+            continue
+        after = board.pieces(board.variant.fen_after(with_right, [move.text]))
+        rooks = [s for s, p in after.items() if p == two[rook] and s != move.target]
+        if len(rooks) == 1 and after.get(move.target) == two[king]:
+            name = board.name
+            return {
+                "king": f"{name(king)}-{name(move.target)}",
+                "rook": f"{name(rook)}-{name(rooks[0])}",
+            }
+    return None
+
+
+# --- other moves ---------------------------------------------------------------------------------
+
+
+def captures_en_passant(board: ProbeBoard, pieces: dict[str, PieceMoves]) -> list[str]:
+    """Symbols of the pieces that capture on a square which a double step has jumped over."""
+    doubles = [
+        (symbol, m)
+        for symbol, moves in pieces.items()
+        if any("nD" in w or "nfD" in w for w in (moves.moves, *(w for _, w in moves.from_)))
+        for m in moves.seen
+        if board.displacement(m.origin, m.target) == (0, 2) and not m.rest
+    ]
+    found = []
+    for symbol, double in doubles[:2]:
+        jumped = (double.origin + double.target) // 2
+        for other, moves in pieces.items():
+            for dx, dy in ((1, 1), (-1, 1), (0, 1)):
+                stand = board.step(jumped, dx, dy)
+                if stand is None or stand == double.target or other in found or not moves.moves:
+                    continue
+                here = {double.origin: symbol, stand: other.lower()}
+                after = board.after(here, double.text)
+                moves_ = board.read(board.neutral.legal_moves(after))
+                for move in (m for m in moves_ if m.target == jumped and m.origin == stand):
+                    left = board.pieces(board.neutral.fen_after(after, [move.text]))
+                    if double.target not in left and other not in found:
+                        found.append(other)
+    return found
+
+
+def extras(board: ProbeBoard, pieces: dict[str, PieceMoves], prey: str) -> dict[str, Any]:
+    """Find passes, forced captures and explosions."""
+    seen = [(symbol, m) for symbol, moves in pieces.items() for m in moves.seen]
+    found: dict[str, Any] = {
+        "pass": any(m.origin == m.target and not m.rest for _, m in seen),
+        "walls": any("," in m.rest for _, m in seen),
+        "demotes": any(m.rest == "-" for _, m in seen),
+    }
+    taker = _taker(pieces)
+    if taker is not None:
+        symbol, move = taker
+        after = board.pieces(board.after({move.origin: symbol, move.target: prey}, move.text))
+        found["explodes"] = move.target not in after and move.origin not in after
+    return found

@@ -1,0 +1,312 @@
+"""A spec as data: everything that probing finds about a variant, in the words of specs."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from variant_ai.core.derive import end_probe, rule_probe
+from variant_ai.core.derive.piece_probe import PieceMoves, probe_piece
+from variant_ai.core.derive.probe_board import NEUTRAL, ProbeBoard, VariantWith
+from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, pyffish
+
+_NAMES = {"P": "pawn", "N": "knight", "B": "bishop", "R": "rook", "Q": "queen", "K": "king"}
+
+
+def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return a spec as data, and rules that the vocabulary of specs has no word for."""
+
+    def variant_with(settings: Mapping[str, str]) -> FairyVariant:
+        return FairyVariant(name, settings, ini)
+
+    variant = variant_with({})
+    board = ProbeBoard(variant, variant_with(NEUTRAL))
+    missing: list[str] = []
+    met, dropped = _met(board)
+    symbols, aliases = _symbols(board, met)
+    probed, royal, checked = _probe_all(board, symbols)
+    order = list(probed)
+    pocket = board.start.split()[0].partition("[")[2].strip("]-")
+    captures = bool(pyffish().captures_to_hand(variant.name))
+    hand = rule_probe.hands(board, probed, pocket, captures, royal)
+    if hand is None and dropped:
+        hand = rule_probe.HandRules([s for s in order if s in dropped])
+        missing.append("drops from an endless hand")
+    passers = rule_probe.captures_en_passant(board, probed)
+    wins, more = end_probe.wins(board, [s for s in order if s not in royal])
+    notes += more
+    pieces: dict[str, Any] = {}
+    zones: dict[str, Any] = {}
+    for symbol in order:
+        pieces[symbol] = _piece(board, probed[symbol], order, notes, zones)
+        word = pieces[symbol]
+        if symbol in royal:
+            word["royal"] = True
+        if symbol in passers:
+            word["passant"] = True
+        if symbol in aliases:
+            word["also"] = aliases[symbol]
+        if hand and symbol in hand.drop:
+            drop = hand.drop[symbol]
+            if len(drop) < board.squares:
+                word["drop"] = board.zone(drop) if drop else False
+            if symbol in hand.per_file:
+                word["per_file"] = hand.per_file[symbol]
+                word["drop_mate"] = False
+    king = royal[0] if royal else ""
+    if king and _faces(board, king):
+        pieces[king]["faces"] = king
+    rules: dict[str, Any] = {"start": board.start}
+    rules["stalemate"] = end_probe.stalemate(board)
+    rules["repetition"], more = end_probe.repetition(board)
+    notes += more
+    if king:
+        result = end_probe.perpetual_check(board, king, probed, rules["repetition"]["fold"])
+        if result is None:
+            notes.append("repetition: perpetual check was not tried, for want of a rook")
+        elif result == "loss":
+            rules["repetition"]["perpetual_check"] = "loss"
+            if "faces" in pieces[king]:
+                rules["repetition"]["perpetual_chase"] = "axf"
+                notes.append("perpetual_chase: axf is a guess from flying generals; not asked")
+    rules["no_progress"] = end_probe.no_progress(board, probed, hand.order[0] if hand else "")
+    if wins:
+        rules["wins"] = wins
+    if king and checked and end_probe.mated(board, checked) != "loss":
+        missing.append(f"mate is a {end_probe.mated(board, checked)}")
+    if king and end_probe.bare_king(board, king) != "none":
+        rules["bare_king"] = end_probe.bare_king(board, king)
+    more_rules = rule_probe.extras(board, probed, _prey(symbols))
+    if more_rules.get("explodes"):
+        rules["explodes"] = True
+    if _must_capture(board, variant_with, probed, _prey(symbols)):
+        rules["captures"] = "must"
+    if king:
+        other = next((s for s in order if s not in royal and "R" in probed[s].moves), "")
+        counted = end_probe.counting(board, variant_with, king, other) if other else "none"
+        if counted != "none":
+            rules["counting"] = counted
+    if king and not hand and not wins and end_probe.draws_dead_positions(board, king):
+        rules["insufficient_material"] = True
+    if more_rules["walls"]:
+        missing.append("moves that place walls")
+    if more_rules["demotes"]:
+        missing.append("pieces that turn back")
+    if hand and not captures and hand.drop:
+        missing.append("pieces in hand that were not captured")
+    if hand and hand.turned:
+        missing.append("drops of promoted pieces")
+    if len(royal) > 1:
+        missing.append(f"several royal pieces ({', '.join(royal)})")
+        for symbol in royal:
+            del pieces[symbol]["royal"]
+    castles = rule_probe.castling(board)
+    fields = board.start.split()
+    if not castles and not missing and len(fields) > 2 and set(fields[2]) <= set("KQkq"):
+        rules["start"] = " ".join([*fields[:2], "-", *fields[3:]])
+        notes.append("castling: the rights of the start position had no effect")
+    tree: dict[str, Any] = {
+        "spec": 1,
+        "variant": re.sub("[^a-z0-9-]", "-", name.lower()),
+        "title": name.capitalize(),
+        "fairy": name,
+        "board": {"files": board.files, "ranks": board.ranks, "sides": _sides(board)},
+        "pieces": pieces,
+    }
+    if ini is not None:
+        tree["fairy_ini"] = ini
+    if zones:
+        tree["board"]["zones"] = zones
+    if castles:
+        tree["castling"] = castles
+    if hand:
+        tree["hands"] = {"order": hand.order, "promoted": hand.promoted}
+    tree["rules"] = rules
+    if more_rules["pass"]:
+        missing.append("`pass` moves")
+    tree["input"] = input_planes_of(tree)
+    if more_rules["pass"]:
+        tree["policy"] = ["pass"]
+    return tree, missing
+
+
+def _met(board: ProbeBoard) -> tuple[set[str], set[str]]:
+    """Symbols on the board in a few random games, and those that were dropped."""
+    rng, met, dropped = random.Random(0), set[str](), set[str]()
+    for _ in range(2):
+        moves: list[str] = []
+        for ply in range(40):
+            legal = board.variant.legal_moves(board.start, moves)
+            if not legal:
+                break
+            dropped |= {m.split("@")[0].lstrip("+") for m in legal if "@" in m}
+            unusual = [m for m in legal if not re.fullmatch(r"([a-l][0-9]+){2}", m)]
+            moves.append(rng.choice(unusual if unusual and ply % 2 else legal))
+            if ply % 8 == 7:
+                fen = board.variant.fen_after(board.start, moves).split()[0]
+                met |= {p.upper() for p in re.findall(r"\+?[A-Za-z]", fen)}
+    return met | dropped, dropped
+
+
+def _symbols(board: ProbeBoard, met: set[str]) -> tuple[list[str], dict[str, str]]:
+    """Symbols of the start position, its hands and of random games, and second letters that are read
+    for them."""
+    known = rule_probe.known_symbols(board)
+    start = board.start.split()[0]
+    used = met | {p.upper() for p in re.findall(r"\+?[A-Za-z]", start)}
+    aliases = {to: one for one, to in known.items() if one != to}
+    counts = {s: start.count(s) for s in known if s in used and s not in aliases.values()}
+    many = max(counts.values())
+    by_place = sorted(counts, key=lambda s: (counts[s] < many, start.rfind(s)))
+    return by_place, aliases
+
+
+def _prey(symbols: list[str]) -> str:
+    """A symbol that can be captured: a pawn, or any that is not a king."""
+    plain = [s for s in symbols if s not in ("K",)] or symbols
+    return ("P" if "P" in plain else plain[0]).lower()
+
+
+def _probe_all(
+    board: ProbeBoard, symbols: list[str]
+) -> tuple[dict[str, PieceMoves], list[str], str | None]:
+    """Probe the symbols and everything that they promote to; return also royal ones, and a FEN in
+    which one is in check."""
+    prey = _prey(symbols)
+    probed: dict[str, PieceMoves] = {}
+    waiting = list(symbols)
+    while waiting:
+        symbol = waiting.pop(0)
+        probed[symbol] = probe_piece(board, symbol, prey)
+        for move in probed[symbol].seen:
+            to = rule_probe.promoted_symbol(symbol, move)
+            if to and to not in probed and to not in waiting:
+                waiting.append(to)
+    royal, checked = [], None
+    for symbol in probed:
+        fen = rule_probe.is_royal(board, symbol, [p for p in probed.values() if p.moves])
+        if fen is not None:
+            royal.append(symbol)
+            checked = checked or fen
+    for symbol in royal:
+        probed[symbol] = probe_piece(board, symbol, prey, royal=True)
+    return probed, royal, checked
+
+
+def _piece(
+    board: ProbeBoard,
+    moves: PieceMoves,
+    order: list[str],
+    notes: list[str],
+    zones: dict[str, Any],
+) -> dict[str, Any]:
+    """Words of a piece: name, moves and promotion."""
+    symbol = moves.symbol
+    plain = symbol.lstrip("+")
+    name = ("promoted " if symbol != plain else "") + _NAMES.get(plain, plain.lower())
+    word: dict[str, Any] = {"name": name, "moves": moves.moves}
+    notes += [f"pieces.{symbol}.moves: {text}" for text in moves.unsaid]
+    if moves.from_:
+        word["from"] = {}
+        for zone, betza in moves.from_:
+            shown = board.zone(zone)
+            key = shown if isinstance(shown, str) else _named(zones, shown)
+            word["from"][key] = betza
+    if moves.within is not None:
+        word["within"] = board.zone(moves.within)
+    promotes = rule_probe.promotion(board, moves, order)
+    if promotes is not None:
+        if not promotes.exact:
+            notes.append(f"pieces.{symbol}.promotes: no zone explains where it promoted")
+        at = promotes.at or frozenset(range(board.squares))
+        must = promotes.must
+        shown_must = board.zone(must) if isinstance(must, frozenset) else must
+        word["promotes"] = {"at": board.zone(at), "to": promotes.to}
+        if promotes.on != "to":
+            word["promotes"]["on"] = promotes.on
+        if shown_must is not False:
+            word["promotes"]["must"] = shown_must
+    return word
+
+
+def _named(zones: dict[str, Any], squares: list[str]) -> str:
+    """Name of a zone that is a list of squares; a new one if there is none."""
+    for name, listed in zones.items():
+        if listed == squares:
+            return name
+    name = f"zone{len(zones) + 1}"
+    zones[name] = squares
+    return name
+
+
+def _faces(board: ProbeBoard, king: str) -> bool:
+    """Return True if two kings may not face each other on an open file."""
+    file = board.files // 2
+    top = board.squares - board.files + file
+    alone = {file - 1: king}
+    steps = board.moves(alone, neutral=False)
+    facing = board.moves({**alone, top: king.lower()}, neutral=False)
+    onto = {m.target for m in steps} - {m.target for m in facing}
+    return file in onto
+
+
+def _must_capture(
+    board: ProbeBoard,
+    variant_with: VariantWith,
+    pieces: Mapping[str, PieceMoves],
+    prey: str,
+) -> bool:
+    """Return True if a side that can capture has no other move."""
+    kept = {key: value for key, value in NEUTRAL.items() if key != "mustCapture"}
+    asked = variant_with(kept)
+    for symbol, moves in pieces.items():
+        for move in moves.seen:
+            if move.rest or move.origin == move.target:
+                continue
+            fen = board.fen({move.origin: symbol, move.target: prey})
+            free = board.neutral.legal_moves(fen)
+            if move.text in free and len(free) > 1:
+                return len(asked.legal_moves(fen)) < len(free)
+    return False
+
+
+def _sides(board: ProbeBoard) -> str:
+    """`rotate` if the start position is turned, and not mirrored, for the second player."""
+    home = board.pieces(board.start)
+    files, last = board.files, board.squares - 1
+
+    def turned(square: int, rotate: bool) -> int:
+        return (
+            last - square if rotate else (last // files - square // files) * files + square % files
+        )
+
+    def fits(rotate: bool) -> bool:
+        return {turned(s, rotate): p.swapcase() for s, p in home.items()} == home
+
+    return "rotate" if fits(True) and not fits(False) else "mirror"
+
+
+def input_planes_of(tree: Mapping[str, Any]) -> list[Any]:
+    """Input planes: everything that the rules of the spec depend on."""
+    fold = tree["rules"]["repetition"]["fold"]
+    planes: list[Any] = [{"pieces": "me"}, {"pieces": "them"}]
+    planes.append({"repetitions": max(1, min(fold - 1, 3))})
+    if "hands" in tree:
+        order = tree["hands"]["order"]
+        planes += [{"hand": {"of": who, "order": order, "max": 16}} for who in ("me", "them")]
+        if tree["hands"]["promoted"].startswith("returns"):
+            planes += [{"promoted": "me"}, {"promoted": "them"}]
+    if any(piece.get("passant") for piece in tree["pieces"].values()):
+        planes.append("en_passant")
+    planes += ["colour", {"move_number": {"max": 500}}]
+    if "castling" in tree:
+        planes += [{"castling": "me"}, {"castling": "them"}]
+    checks = next((win["checks"] for win in tree["rules"].get("wins", ()) if "checks" in win), 0)
+    if checks:
+        planes += [{"checks": {"of": who, "max": checks}} for who in ("me", "them")]
+    plies = tree["rules"]["no_progress"]["plies"]
+    if plies != "none":
+        planes.append({"halfmove": {"max": plies}})
+    return planes

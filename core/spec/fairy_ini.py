@@ -1,0 +1,159 @@
+"""Files in the format of Fairy-Stockfish's `variants.ini`: sections of keys and values.
+
+    [mychess:chess]           a variant, and the one that it is like
+    customPiece1 = a:NA       its differences
+
+Fairy-Stockfish ignores what it does not know without a word, so names and keys are checked here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from variant_ai.core.errors import SpecError, unknown
+from variant_ai.specs.names import FAIRY_NAMES
+
+MAX_SIZE = 1_000_000
+"""Greatest number of characters of a file."""
+_SECTION = re.compile(r"\[\s*([^\s:\[\]]+)\s*(?::\s*([^\s:\[\]]+)\s*)?\]")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*\Z")
+_PIECES = (
+    "pawn knight bishop rook queen fers alfil fersAlfil silver aiwok bers archbishop chancellor "
+    "amazon knibis biskni kniroo rookni shogiPawn lance shogiKnight gold dragonHorse clobber "
+    "breakthrough immobile cannon janggiCannon soldier horse elephant janggiElephant banner wazir "
+    "commoner centaur king "
+) + " ".join(f"customPiece{n}" for n in range(1, 26))
+_RULES = """
+    maxRank maxFile pieceValueMg pieceValueEg promotionRank doubleStepRank doubleStepRankMin whiteFlag
+    blackFlag castlingRookPiece dropOnTop pawnTypes variantTemplate pieceToCharTable pocketSize
+    chess960 twoBoards startFen promotionRegion promotionPawnTypes promotionPieceTypes
+    sittuyinPromotion promotionLimit promotedPieceType piecePromotionOnCapture
+    mandatoryPawnPromotion mandatoryPiecePromotion pieceDemotion blastOnCapture blastImmuneTypes
+    mutuallyImmuneTypes petrifyOnCapture petrifyOnCaptureTypes petrifyBlastPieces doubleStep
+    doubleStepRegion tripleStepRegion enPassantRegion enPassantTypes castling
+    castlingDroppedPiece castlingKingsideFile castlingQueensideFile castlingRank castlingKingFile
+    castlingKingPiece castlingRookKingsideFile castlingRookQueensideFile castlingRookPieces
+    oppositeCastling checking dropChecks mustCapture mustDrop mustDropType pieceDrops dropLoop
+    capturesToHand firstRankPawnDrops promotionZonePawnDrops enclosingDrop enclosingDropStart
+    whiteDropRegion blackDropRegion sittuyinRookDrop dropOppositeColoredBishop dropPromoted
+    dropNoDoubled dropNoDoubledCount immobilityIllegal gating arrowGating duckGating staticGating
+    staticGatingRegion pastGating wallingRule wallingRegion seirawanGating cambodianMoves
+    diagonalLines pass passOnStalemate makpongRule flyingGeneral soldierPromotionRank
+    flipEnclosedPieces nMoveRuleTypes nMoveRule nFoldRule nFoldValue nFoldValueAbsolute
+    perpetualCheckIllegal moveRepetitionIllegal chasingRule stalemateValue stalematePieceCount
+    checkmateValue shogiPawnDropMateIllegal shatarMateRule bikjangRule extinctionValue
+    extinctionClaim extinctionPseudoRoyal dupleCheck extinctionPieceTypes extinctionPieceCount
+    extinctionOpponentPieceCount flagPiece flagRegion flagPieceCount flagPieceBlockedWin flagMove
+    flagPieceSafe checkCounting connectN connectHorizontal connectVertical connectDiagonal
+    connectRegion1White connectRegion2White connectRegion1Black connectRegion2Black connectNxN
+    materialCounting countingRule castlingWins
+"""
+_OF_COLOURS = (
+    "promotionRegion promotionPawnTypes promotionPieceTypes doubleStepRegion tripleStepRegion "
+    "enPassantTypes castlingKingPiece castlingRookPieces wallingRegion nMoveRuleTypes flagPiece "
+    "flagRegion"
+)
+PIECES = frozenset(_PIECES.split())
+KEYS = frozenset(
+    [
+        *PIECES,
+        *_RULES.split(),
+        *(f"{key}{colour}" for key in _OF_COLOURS.split() for colour in ("White", "Black")),
+        *(
+            f"mobilityRegion{colour}{piece[0].upper()}{piece[1:]}"
+            for piece in PIECES
+            for colour in ("White", "Black")
+        ),
+    ]
+)
+"""Every key that Fairy-Stockfish reads."""
+
+
+@dataclass
+class IniVariant:
+    """One section."""
+
+    name: str
+    parent: str
+    """Name of the variant that it is like; empty if it has none."""
+    line: int
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def read_ini(text: str, where: str = "<ini>") -> dict[str, IniVariant]:
+    """Return the sections of a file by name, in its order.
+
+    Raises SpecError with the line of an unknown key or parent, a name that is given twice or that
+    Fairy-Stockfish has built in, and of a line that is neither a section, a setting nor a comment.
+    """
+    if len(text) > MAX_SIZE:
+        raise SpecError(f"{len(text)} characters; accepted: at most {MAX_SIZE}", where)
+    found: dict[str, IniVariant] = {}
+    section: IniVariant | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        at = f"{where}:{number}"
+        words = line.split("#", 1)[0].strip()
+        if not words or words.startswith(";"):
+            continue
+        if words.startswith("["):
+            section = _section(words, number, at, found)
+            found[section.name] = section
+            continue
+        key, equals, value = (part.strip() for part in words.partition("="))
+        if section is None or not equals:
+            raise SpecError(
+                f"{words[:40]!r}; accepted: `[name:parent]`, then `key = value`, or a comment with #",
+                at,
+            )
+        if key not in KEYS:
+            raise SpecError(unknown("key", key, sorted(KEYS)), at)
+        if key in section.settings:
+            raise SpecError(f"{key!r} is given twice in [{section.name}]", at)
+        if not value.isascii():
+            raise SpecError(f"{value[:40]!r}; accepted: letters of ASCII", at)
+        section.settings[key] = value
+    return found
+
+
+def _section(words: str, number: int, at: str, found: Collection[str]) -> IniVariant:
+    match = _SECTION.fullmatch(words)
+    if match is None or not all(_NAME.match(name) for name in match.groups() if name):
+        raise SpecError(f"{words[:40]!r} is not a section; accepted: [name] or [name:parent]", at)
+    name, parent = match[1], match[2] or ""
+    if name in found:
+        raise SpecError(f"the variant {name!r} is given twice", at)
+    if name in FAIRY_NAMES:
+        raise SpecError(f"Fairy-Stockfish has a variant {name!r}; accepted: another name", at)
+    if parent and parent not in found and parent not in FAIRY_NAMES:
+        raise SpecError(unknown("parent", parent, sorted({*found, *FAIRY_NAMES})), at)
+    return IniVariant(name, parent, number)
+
+
+def own_names(text: str, name: str, prefix: str) -> tuple[str, str]:
+    """Return a variant and its ancestors as a file in which they have names of their own.
+
+    Configurations are loaded into a process and never leave it, so equal names of two files must
+    not meet. Returns the new name of the variant, and the text. prefix: of new names. Raises
+    SpecError.
+    """
+    variants = read_ini(text)
+    if name not in variants:
+        raise SpecError(unknown("variant of the ini file", name, list(variants)))
+    chain = [variants[name]]
+    while chain[-1].parent in variants:
+        chain.append(variants[chain[-1].parent])
+    body = "\n".join(
+        f"[{v.name}:{v.parent}]\n" + "".join(f"{k} = {x}\n" for k, x in v.settings.items())
+        for v in chain
+    )
+    digest = hashlib.blake2b(body.encode(), digest_size=8).hexdigest()
+    names = {v.name: f"{prefix}{digest}-{number}" for number, v in enumerate(chain)}
+    lines = []
+    for variant in reversed(chain):
+        parent = names.get(variant.parent, variant.parent)
+        lines.append(f"[{names[variant.name]}{f':{parent}' if parent else ''}]")
+        lines += [f"{key} = {value}" for key, value in variant.settings.items()]
+    return names[name], "\n".join(lines) + "\n"

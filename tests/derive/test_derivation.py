@@ -1,0 +1,115 @@
+"""Derived specs: what ships is found again, and what is new agrees with Fairy-Stockfish."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from variant_ai.cli.main import cli
+from variant_ai.core.derive.derivation import derive
+from variant_ai.core.derive.fairy_draft import read_tree
+from variant_ai.core.encoding.move_codes import MoveCodec
+from variant_ai.core.errors import SpecError, UnknownNameError
+from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.game import Game
+from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.core.testing import check_rules
+from variant_ai.core.testing.random_games import uci_text
+
+SHIPPED = ["chess", "crazyhouse", "xiangqi", "minishogi", "minixiangqi", "kingofthehill", "dobutsu"]
+"""Variants whose derived spec must play as the shipped one."""
+OTHERS = ["losalamos", "gardner", "hoppelpoppel"]
+"""Variants without a shipped spec that the kernel plays."""
+ON_FAIRY = ["kyotoshogi", "clobber"]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_specs_are_found_again(name: str) -> None:
+    found = derive(name, positions=40)
+    assert found.engine == "kernel", found.why_fairy or found.failure
+    shipped = make_rules(load_spec(builtin_specs()[name]))
+    derived = make_rules(read_tree(found.tree))
+    rng = random.Random(name)
+    for _ in range(4):
+        ours, theirs = shipped.position(), derived.position()
+        for _ in range(80):
+            moves = {uci_text(shipped, m): m for m in shipped.legal_moves(ours).tolist()}
+            same = {uci_text(derived, m): m for m in derived.legal_moves(theirs).tolist()}
+            assert moves.keys() == same.keys(), shipped.fen(ours)
+            ends = [r.outcome(p) for r, p in ((shipped, ours), (derived, theirs))]
+            assert (ends[0] is None) == (ends[1] is None), shipped.fen(ours)
+            if ends[0] is not None and ends[1] is not None:
+                assert ends[0].winner == ends[1].winner
+                break
+            text = rng.choice(sorted(moves))
+            ours, theirs = shipped.play(ours, moves[text]), derived.play(theirs, same[text])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_variants_run_in_the_kernel(name: str) -> None:
+    found = derive(name, positions=40)
+    assert found.engine == "kernel", found.why_fairy or found.failure
+    report = check_rules(read_tree(found.tree), 60, seed=5)
+    assert report.agrees, report.first_difference
+
+
+@pytest.mark.parametrize("name", ON_FAIRY)
+def test_all_others_play_and_are_stored_on_fairy(name: str) -> None:
+    found = derive(name, positions=20)
+    assert found.engine == "fairy", found.failure
+    assert found.why_fairy
+    spec = read_tree(found.tree)
+    rules, codec, rng = make_rules(spec), MoveCodec(spec), random.Random(name)
+    game = Game(rules)
+    for _ in range(30):
+        if game.outcome() is not None:
+            break
+        legal = game.legal_moves().tolist()
+        codes = {codec.encode(game.position, move) for move in legal}
+        assert len(codes) == len(legal)
+        game.push(rng.choice(legal))
+
+
+INI = """\
+[like-chess:losalamos]
+customPiece1 = a:NA
+knight = -
+startFen = raqkar/pppppp/6/6/PPPPPP/RAQKAR w - - 0 1
+promotionPieceTypes = arq
+
+[loses-by-stalemate:like-chess]
+stalemateValue = loss
+"""
+
+
+def test_a_variant_of_an_ini_file_is_derived(tmp_path: Path) -> None:
+    ini, output = tmp_path / "mine.ini", tmp_path / "mine.yaml"
+    ini.write_text(INI)
+    words = ["spec", "derive", "--ini", str(ini), "loses-by-stalemate", "-o", str(output)]
+    result = CliRunner().invoke(cli, [*words, "--positions", "40"], prog_name="variant-ai")
+    assert result.exit_code == 0, result.output
+    spec = load_spec(output)
+    assert spec.pieces["A"].moves == "NA"
+    assert spec.rules.stalemate == "loss"
+    assert "fairy_ini: mine.ini" in output.read_text()
+    report = check_rules(spec, 40, seed=3)
+    assert report.agrees, report.first_difference
+    on_fairy = output.read_text().replace("rules:\n", "rules:\n  engine: fairy\n")
+    (tmp_path / "slow.yaml").write_text(on_fairy)
+    slow = load_spec(tmp_path / "slow.yaml")
+    assert check_rules(slow, 10, seed=3).agrees
+
+
+def test_unknown_names_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="unknown Fairy-Stockfish variant 'ches'"):
+        derive("ches")
+    ini = tmp_path / "mine.ini"
+    ini.write_text("[mine:chess]\nstalemtValue = loss\n")
+    with pytest.raises(SpecError, match="unknown key 'stalemtValue'"):
+        derive("mine", ini=ini)
+    ini.write_text("[mine:chess]\n")
+    with pytest.raises(UnknownNameError, match=r"variant of .*mine\.ini"):
+        derive("yours", ini=ini)
