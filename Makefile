@@ -12,7 +12,7 @@ JOBS ?= auto
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help install train test nightly lint format wheel check clean
+.PHONY: help install train test nightly lint format docs wheel check clean
 
 help:
 	@echo "make install                 set up .venv with everything, experiments included"
@@ -23,6 +23,7 @@ help:
 	@echo "make check                   lint, test and the wheel"
 	@echo "make wheel                   build the wheel and test it in a clean environment"
 	@echo "make format                  format the code"
+	@echo "make docs                    write the tables and draw the pictures of the manual"
 	@echo "make clean                   remove the environment and what was built"
 
 install: $(READY)
@@ -56,6 +57,10 @@ lint: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(READY)
+	$(BIN)/python docs/tables.py
+	$(BIN)/python docs/pictures.py
 
 wheel: $(READY)
 	PYTHON=$(BIN)/python .ci/wheel

@@ -194,7 +194,11 @@ def outside_plugins(own: tuple[str, ...] = ("variant_ai-",)) -> bool:
 
 @click.group(
     cls=VariantGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
     epilog="\b\nExamples:\n"
     "  variant-ai variants\n"
     "  variant-ai spec show NAME\n"

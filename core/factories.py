@@ -121,6 +121,7 @@ DIALECTS: Factories[Dialect] = Factories(
         "uci": "variant_ai.core.engine.protocols.uci:Uci",
         "ucci": "variant_ai.core.engine.protocols.ucci:Ucci",
         "cyclone": "variant_ai.core.engine.protocols.uci:Cyclone",
+        "usi": "variant_ai.core.engine.protocols.usi:Usi",
     },
 )
 """Protocols that the engine answers in. If several have the same first word, the first one is chosen by

@@ -18,9 +18,9 @@ SHIPPED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "horde": ("horde", "horde", _UCI),
     "kingofthehill": ("kingofthehill", "kingofthehill", _UCI),
     "makruk": ("makruk", "makruk", _UCI),
-    "minishogi": ("minishogi", "minishogi", _UCI),
+    "minishogi": ("minishogi", "minishogi", ("uci", "usi")),
     "minixiangqi": ("minixiangqi", "minixiangqi", _UCI),
-    "shogi": ("shogi", "shogi", _UCI),
+    "shogi": ("shogi", "shogi", ("usi", "uci")),
     "three-check": ("three-check", "3check", _UCI),
     "xiangqi": ("xiangqi", "xiangqi", ("uci", "ucci", "cyclone")),
 }

@@ -14,6 +14,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import click
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_ERROR = 1
-EXIT_USAGE = 2
 EXIT_INTERRUPTED = interrupts.EXIT_INTERRUPTED
 
 
@@ -42,6 +42,13 @@ def program() -> str:
 
 
 # --- help and options --------------------------------------------------------------------------
+
+PATH = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, dir_okay=False)
+EXISTING_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+COUNT = click.IntRange(min=1)
+"""Types of options."""
 
 
 def examples(*lines: str) -> str:
@@ -69,13 +76,9 @@ class NetPath(click.Path):
     """A net that exists, or `packaged` (see `Registry.net`)."""
 
     def __init__(self) -> None:
-        from pathlib import Path
-
         super().__init__(path_type=Path, exists=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from pathlib import Path
-
         from variant_ai.core.engine.packaged_nets import PACKAGED
 
         if str(value) == PACKAGED:
@@ -117,7 +120,6 @@ def seed_option(default: int = 0) -> Callable[[F], F]:
         "--seed",
         type=click.IntRange(min=0),
         default=default,
-        show_default=True,
         help="Seed of all random numbers.",
     )
 

@@ -109,12 +109,13 @@ def _option(text: str, path: str, model: type[BaseModel]) -> click.Option:
     synonyms: dict[str, str] = _extra(field).get("synonyms", {})
     if synonyms:
         kind = click.Choice([*kind.choices, *synonyms])
-    is_flag = kind is bool
+    # An option with a `flag_value`, even None, could not have a value that begins with a hyphen.
+    how: dict[str, Any] = {"type": kind}
+    if kind is bool:
+        how = {"is_flag": True, "flag_value": field.default is not True}
     option = click.Option(
         [flag],
-        type=None if is_flag else kind,
-        is_flag=is_flag,
-        flag_value=field.default is not True if is_flag else None,
+        **how,
         multiple=many,
         default=None,
         metavar=metavar or None,

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from variant_ai.cli.common.console import COUNT
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -22,8 +24,8 @@ def size_options(command: F) -> F:
             metavar="NAME=VALUE",
             help="Another option of the net, e.g. value_channels=4 (`variant-ai nets NAME`).",
         ),
-        click.option("--channels", type=click.IntRange(min=1), help="Channels of the net's tower."),
-        click.option("--blocks", type=click.IntRange(min=1), help="Blocks of the net's tower."),
+        click.option("--channels", type=COUNT, help="Channels of the net's tower."),
+        click.option("--blocks", type=COUNT, help="Blocks of the net's tower."),
     ):
         command = option(command)
     return command
@@ -54,7 +56,6 @@ def device_option(command: F) -> F:
     return click.option(
         "--device",
         default="auto",
-        show_default=True,
         metavar="auto|cpu|cuda",
         help="Device for computing; auto uses a GPU if there is one.",
     )(command)

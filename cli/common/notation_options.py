@@ -22,7 +22,6 @@ def notation_option(default: str = "uci") -> Callable[[F], F]:
         "--notation",
         metavar="NAME",
         default=default,
-        show_default=True,
         help="Notation of moves: uci, san, iccs, or one of the variant's plugin.",
     )
 

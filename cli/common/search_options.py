@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from variant_ai.cli.common.console import FiniteRange, NetPath, fail, load_variant, note
+from variant_ai.cli.common.console import (
+    COUNT,
+    FiniteRange,
+    NetPath,
+    fail,
+    load_variant,
+    note,
+)
 
 if TYPE_CHECKING:
     from variant_ai.api import Engine
@@ -119,7 +126,6 @@ def net_options(command: F) -> F:
             "--evaluator",
             metavar="NAME",
             default="auto",
-            show_default=True,
             help="auto, onnx, openvino, torch, uniform, random, check:A,B, or one of a plugin.",
         ),
         click.option(
@@ -128,12 +134,8 @@ def net_options(command: F) -> F:
             metavar="B",
             help="Positions that the net evaluates at once.  [default: 16]",
         ),
-        click.option(
-            "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the evaluator."
-        ),
-        click.option(
-            "--device", default="cpu", show_default=True, help="Device of the net: cpu, cuda."
-        ),
+        click.option("--threads", type=COUNT, metavar="N", help="Threads of the evaluator."),
+        click.option("--device", default="cpu", help="Device of the net: cpu, cuda."),
         click.option(
             "--precision",
             metavar="NAME",
@@ -147,7 +149,6 @@ def net_options(command: F) -> F:
             "search_set",
             metavar="NAME",
             default="default",
-            show_default=True,
             help="Set of search settings of the variant, such as paper.",
         ),
         click.option(
@@ -258,7 +259,7 @@ def limits_option(simulations: int) -> Callable[[F], F]:
                 "--nodes",
                 "--simulations",
                 "simulations",
-                type=click.IntRange(min=1),
+                type=COUNT,
                 metavar="N",
                 help=f"Nodes for each position.  [default: {simulations}, without --movetime]",
             ),

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import fail, load_variant, note, variant_option
+from variant_ai.cli.common.console import (
+    FILE,
+    fail,
+    load_variant,
+    note,
+    variant_option,
+)
 from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.network_options import net_size, size_options
 
@@ -33,7 +39,7 @@ _OPTIONS = (
         "--validation",
         "validation_stores",
         multiple=True,
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         metavar="STORE",
         help="Store to validate on, instead of a part of --data.",
     ),

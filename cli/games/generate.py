@@ -17,6 +17,8 @@ import click
 
 from variant_ai.cli.common.cluster_options import cluster_pools, ray_option
 from variant_ai.cli.common.console import (
+    EXISTING_FILE,
+    FILE,
     examples,
     fail,
     json_option,
@@ -86,14 +88,14 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     required=True,
     metavar="STORE",
     help="Game store to write.",
 )
 @click.option(
     "--openings",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=EXISTING_FILE,
     metavar="FILE",
     help="Openings, used in turn: positions of an .epd or .fen file, lines sampled from a Polyglot "
     "book (.bin), or the first plies of the games of any other file (PGN). The file may be "

@@ -16,6 +16,7 @@ import click
 
 from variant_ai.cli.common.cluster_options import cluster_pools, ray_option
 from variant_ai.cli.common.console import (
+    COUNT,
     EXIT_INTERRUPTED,
     examples,
     fail,
@@ -57,7 +58,7 @@ def import_options(command: F) -> F:
     for option in (
         click.option(
             "--workers",
-            type=click.IntRange(min=1),
+            type=COUNT,
             metavar="N",
             help="Processes that read moves, about 100 MB each.  [default: number of cores, at "
             "most 3]",

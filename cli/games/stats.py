@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
+    FOLDER,
     examples,
     json_option,
     print_facts,
@@ -45,21 +47,19 @@ BAR = 40
 @store_argument
 @click.option(
     "--top",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=20,
-    show_default=True,
     help="Number of most active players that are listed and counted.",
 )
 @click.option(
     "--moves",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=10,
-    show_default=True,
     help="Number of first moves that are listed.",
 )
 @click.option(
     "--figures",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="FOLDER",
     help="Also draw players, results, ratings, lengths and first moves as PNG.",
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    FOLDER,
     FiniteRange,
     examples,
     fail,
@@ -120,7 +121,7 @@ def merge(
 @click.option(
     "-o",
     "--output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     required=True,
     metavar="FOLDER",
     help="Folder for train.store, validation.store and test.store; created if missing.",
@@ -128,7 +129,6 @@ def merge(
 @click.option(
     "--by",
     default="game",
-    show_default=True,
     metavar="KEY",
     help="Games that stay together: game (its copies), group, year or source.",
 )
@@ -136,14 +136,12 @@ def merge(
     "--validation",
     type=FiniteRange(0, 1),
     default=0.05,
-    show_default=True,
     help="Share of games for validation.",
 )
 @click.option(
     "--test",
     type=FiniteRange(0, 1),
     default=0.0,
-    show_default=True,
     help="Share of games for test.",
 )
 @click.option(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
     EXIT_INTERRUPTED,
     FiniteRange,
     examples,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     "--nodes",
     "--simulations",
     "simulations",
-    type=click.IntRange(min=1),
+    type=COUNT,
     metavar="N",
     help="Simulations in total.  [default: as many as possible in --seconds]",
 )
@@ -56,14 +57,12 @@ if TYPE_CHECKING:
     "--seconds",
     type=FiniteRange(min=0, min_open=True),
     default=15.0,
-    show_default=True,
     help="Time for the search, if --nodes is not given.",
 )
 @click.option(
     "--rounds",
     type=click.IntRange(1, 100),
     default=3,
-    show_default=True,
     help="Number of alternating measurements of evaluator and search.",
 )
 @click.option(

@@ -60,7 +60,6 @@ class Check:
     "--seconds",
     type=FiniteRange(min=0),
     default=2.0,
-    show_default=True,
     help="Time for the self-test of all variants together; 0: no self-test.",
 )
 @json_option

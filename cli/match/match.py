@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
+    EXISTING_FILE,
+    FOLDER,
     console,
     examples,
     json_option,
@@ -64,14 +67,14 @@ if TYPE_CHECKING:
 @variant_option(required=False)
 @click.option(
     "--config",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=EXISTING_FILE,
     metavar="FILE",
     help="YAML file with the settings of the match; other options override the file.",
 )
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     required=True,
     metavar="FOLDER",
     help="Folder of the games and tables; an interrupted match in it is resumed.",
@@ -83,7 +86,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--gauntlet",
-    type=click.IntRange(min=1),
+    type=COUNT,
     metavar="N",
     help="The first N players meet all others; by default all players meet each other.",
 )
@@ -112,7 +115,8 @@ def command(
     A player is a command (UCI), PROTOCOL:COMMAND with uci, ucci, cyclone or xboard, net:FILE.onnx,
     random, or a YAML file; more settings follow after semicolons: name=, clock=, movetime=, nodes=,
     depth=, option.NAME=, search.NAME=, variant=, ranks=0|1, letters=own|also, restart=true,
-    ponder=true.
+    ponder=true. If --config is a gauntlet, the players given here take the places of its first ones and
+    meet its opponents.
 
     A player that crashes, hangs, plays an illegal move, exceeds its time, or falsely claims the end
     of the game or a mate in one loses the game, and the match continues. Every finished game is
@@ -234,7 +238,12 @@ def _settings(
     elif small:
         raise click.UsageError("--small needs --config")
     if players:
-        settings["players"] = [parse_player(text) for text in players]
+        chosen = [parse_player(text) for text in players]
+        if settings.get("kind") == "gauntlet" and "kind" not in given:
+            opponents = list(settings.get("players") or ())[settings.get("seeds", 1) :]
+            settings |= {"players": [*chosen, *opponents], "seeds": len(chosen)}
+        else:
+            settings["players"] = chosen
     if variant is not None:
         settings["variant"] = variant
     if "variant" not in settings:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
+    EXISTING_FILE,
+    FILE,
     FiniteRange,
     NetPath,
     examples,
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
 
-COUNT = 1000
+LINES = 1000
 """Default number of lines, as in [CrazyAra-preprint] section 7."""
 
 
@@ -50,7 +53,7 @@ COUNT = 1000
 @click.option(
     "--from-book",
     "book",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=EXISTING_FILE,
     metavar="FILE",
     help="Polyglot book whose moves are sampled by weight; for variants with the board and the pieces "
     "of chess.",
@@ -58,14 +61,13 @@ COUNT = 1000
 @variant_option()
 @click.option(
     "--count",
-    type=click.IntRange(min=1),
+    type=COUNT,
     help="Number of lines; by default fewer if a book has fewer.  [default: 1000]",
 )
 @click.option(
     "--plies",
     type=(FiniteRange(min=1), FiniteRange(min=0)),
     default=(5.84, 2.77),
-    show_default=True,
     metavar="MEAN DEVIATION",
     help="Mean and standard deviation of the lengths of a network's lines.",
 )
@@ -73,20 +75,18 @@ COUNT = 1000
     "--temperature",
     type=FiniteRange(min=0, min_open=True),
     default=1.0,
-    show_default=True,
     help="Above 1, unlikely moves of a network are sampled more often.",
 )
 @click.option(
     "--depth",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=16,
-    show_default=True,
     help="Maximum plies of a book's lines.",
 )
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     required=True,
     metavar="FILE",
     help="File to write: a line of UCI moves for each opening.",
@@ -131,7 +131,7 @@ def command(
             total = len(lines)
         else:
             assert model is not None
-            total = count or COUNT
+            total = count or LINES
             priors = stack.enter_context(_policy(model, rules))
             lines = policy_lines(
                 rules, priors, total, plies=plies, seed=seed, temperature=temperature

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
     EXIT_INTERRUPTED,
+    FOLDER,
     FiniteRange,
     examples,
     json_option,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
 
 OPENINGS = 100
-"""Number of openings, if no file is given."""
+"""Least number of openings, if no file is given."""
 SPRT = (0.0, 20.0)
 """Elo of the two hypotheses of the test of the winner."""
 CANDIDATE, PRESENT = "candidate", "present"
@@ -52,7 +54,6 @@ CANDIDATE, PRESENT = "candidate", "present"
     "-m",
     "--model",
     default="packaged",
-    show_default=True,
     metavar="NET",
     help="Net that both sides play with: an ONNX file, a run, or packaged.",
 )
@@ -68,7 +69,6 @@ CANDIDATE, PRESENT = "candidate", "present"
     "--settings",
     "search_set",
     default="default",
-    show_default=True,
     metavar="NAME",
     help="Set of search settings of the variant to start from.",
 )
@@ -79,34 +79,30 @@ CANDIDATE, PRESENT = "candidate", "present"
     metavar="NAME=VALUE",
     help="Present value of a setting; may be given several times.",
 )
-@click.option("--nodes", type=click.IntRange(min=1), help="Nodes for each move.  [default: 400]")
+@click.option("--nodes", type=COUNT, help="Nodes for each move.  [default: 400]")
 @click.option("--clock", metavar="TEXT", help="BASE+INCREMENT in seconds, instead of nodes.")
 @click.option(
     "--trials",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=60,
-    show_default=True,
     help="Short matches before the finals, at least 8.",
 )
 @click.option(
     "--games",
     type=click.IntRange(min=2),
     default=20,
-    show_default=True,
     help="Games of each trial, half of them with each colour; an even number.",
 )
 @click.option(
     "--final-games",
     type=click.IntRange(min=2),
     default=60,
-    show_default=True,
     help="Games of each of three finalists; an even number.",
 )
 @click.option(
     "--sprt-games",
     type=click.IntRange(min=0, max=600),
     default=400,
-    show_default=True,
     help="Maximum games of the test of the winner; 0: no test.",
 )
 @click.option("--minutes", type=FiniteRange(min=0, min_open=True), help="Stop after this time.")
@@ -118,17 +114,14 @@ CANDIDATE, PRESENT = "candidate", "present"
 @click.option(
     "--evaluator",
     default="auto",
-    show_default=True,
     metavar="NAME",
     help="Program that runs the net, as in `match`.",
 )
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), help="Games at a time.  [default: one per core]"
-)
+@click.option("--concurrency", type=COUNT, help="Games at a time.  [default: one per core]")
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     required=True,
     metavar="FOLDER",
     help="Folder of trials and results; an interrupted tuning in it is resumed.",
@@ -187,11 +180,12 @@ def command(
         "settings": search_set,
         "search": chosen,
     }
+    longest = max(numbers[name] for name in ("games", "final_games", "sprt_games"))
     maker = _Matches(
         rules,
         base,
         limit,
-        _openings(openings, rules, numbers["seed"]),
+        _openings(openings, rules, longest, numbers["seed"]),
         concurrency or processors(),
         numbers["seed"],
     )
@@ -319,20 +313,27 @@ class _Matches:
         return player_of({**self.base, "name": name, "search": search}, "tune")
 
 
-def _openings(file: str | None, rules: Rules, seed: int) -> tuple[Opening, ...]:
-    """Return the openings of a file, or positions of the variant's sample, or random moves."""
+def _openings(file: str | None, rules: Rules, games: int, seed: int) -> tuple[Opening, ...]:
+    """Return the openings of a file, or positions of the variant's sample, or random moves.
+
+    games: of the longest match. It needs half as many openings: with a fixed number of nodes a pair of
+    games from an opening that was played before repeats it move for move, and is no evidence.
+    """
     from variant_ai.cli.common.player_options import load_openings
     from variant_ai.core.arena.games.openings import random_lines
     from variant_ai.core.arena.match.match_settings import OpeningSettings
+    from variant_ai.core.data.store.game_store import Store
     from variant_ai.plugins import registry
 
     if file is not None:
         return load_openings(OpeningSettings(file=file), rules, seed)
+    count = max(OPENINGS, games // 2)
     entry = registry().entry_of(rules.spec)
     if entry is not None and entry.sample is not None and entry.sample.is_file():
-        settings = OpeningSettings(store=str(entry.sample), least=4, most=16, count=OPENINGS)
+        count = min(count, len(Store(entry.sample, rules.spec)))
+        settings = OpeningSettings(store=str(entry.sample), least=4, most=16, count=count)
         return load_openings(settings, rules, seed)
-    return random_lines(rules, OPENINGS, (2, 8), seed)
+    return random_lines(rules, count, (2, 8), seed)
 
 
 def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:

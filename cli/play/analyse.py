@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
     EXIT_INTERRUPTED,
+    FILE,
     examples,
     fail,
     json_option,
@@ -63,32 +65,36 @@ PV_PLIES = 8
 @variant_option()
 @net_options
 @limits_option(1000)
-@click.option("--moves", metavar="MOVES", default="", help="Moves played from FEN, in UCI.")
+@click.option(
+    "--moves",
+    metavar="MOVES",
+    default="",
+    show_default=False,
+    help="Moves played from FEN, in UCI.",
+)
 @click.option(
     "--multipv",
     type=click.IntRange(min=0),
     default=10,
-    show_default=True,
     metavar="K",
     help="Number of moves shown, best first; 0 means all.",
 )
 @notation_option("san")
-@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Draw the position.")
-@click.option("--png", type=click.Path(path_type=Path, dir_okay=False), help="Draw the position.")
+@click.option("--svg", type=FILE, help="Draw the position.")
+@click.option("--png", type=FILE, help="Draw the position.")
 @click.option(
     "--arrows",
     type=click.IntRange(min=0),
     default=3,
-    show_default=True,
     metavar="N",
     help="Number of moves drawn as arrows; width shows visits.",
 )
 @click.option("--flip", is_flag=True, help="Draw the board from the second player's side.")
-@click.option("--game", "number", type=click.IntRange(min=1), help="Only this game of FILE.")
+@click.option("--game", "number", type=COUNT, help="Only this game of FILE.")
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Annotated PGN of the games; compressed if its name ends in .gz, .xz or .zst.",
 )

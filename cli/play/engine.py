@@ -21,7 +21,10 @@ import click
 
 from variant_ai import __version__
 from variant_ai.cli.common.console import (
+    EXISTING_FILE,
     EXIT_INTERRUPTED,
+    FILE,
+    PATH,
     examples,
     exit_at_once,
     fail,
@@ -60,7 +63,7 @@ SWITCH_INTERVAL = 0.0005
 @click.option(
     "-m",
     "--model",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="ONNX file of the net, or a folder with one.  [default: the net that comes with the "
     "variant]",
@@ -81,13 +84,13 @@ SWITCH_INTERVAL = 0.0005
 )
 @click.option(
     "--log-protocol",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write every line of input and output to a file, with its time.",
 )
 @click.option(
     "--replay",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=EXISTING_FILE,
     metavar="FILE",
     help="Read the client's lines from such a file instead of standard input.",
 )
@@ -99,7 +102,7 @@ def command(
     log_protocol: Path | None,
     replay: Path | None,
 ) -> None:
-    """Play for a GUI: UCI, UCCI and UCI-cyclone over standard input and output.
+    """Play for a GUI: UCI, UCCI, UCI-cyclone and USI over standard input and output.
 
     The first word of the client decides the protocol. All settings are options of the protocol;
     docs/engine.md lists them. Messages go to standard error.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    FILE,
     examples,
     load_variant,
     note,
@@ -71,7 +72,6 @@ HELP = """\
     "--side",
     type=click.Choice(["first", "second", "random", "none"]),
     default="first",
-    show_default=True,
     help="Your side; none: the engine plays itself.",
 )
 @click.option(
@@ -82,7 +82,7 @@ HELP = """\
 @click.option("--signs", is_flag=True, help="Draw the variant's piece signs instead of letters.")
 @click.option(
     "--save",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Append the game to a PGN file at the end.",
 )

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
+    FILE,
+    FOLDER,
+    PATH,
     examples,
     fail,
     json_option,
@@ -59,13 +63,13 @@ def policy_labels(context: click.Context, option: click.Parameter, word: str | N
         "variant-ai evaluate a.onnx games.store --model b.onnx --mates 1000 --figures pictures",
     )
 )
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("store", type=click.Path(path_type=Path, dir_okay=False), required=False)
+@click.argument("model", type=PATH)
+@click.argument("store", type=FILE, required=False)
 @click.option(
     "--model",
     "more",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="MODEL",
     help="Another net to measure on the same positions; may be repeated.",
 )
@@ -83,13 +87,13 @@ def policy_labels(context: click.Context, option: click.Parameter, word: str | N
 )
 @click.option(
     "--trained-on",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="RUN|STORE",
     help="Training games whose moves the baseline counts; by default those of the net's run.",
 )
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=COUNT,
     help="Measure on at most so many positions, spread evenly.",
 )
 @click.option(
@@ -102,15 +106,14 @@ def policy_labels(context: click.Context, option: click.Parameter, word: str | N
 @mates_option
 @click.option(
     "--figures",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="FOLDER",
     help="Also draw calibration, and accuracy by ply and by rating, as PNG.",
 )
 @click.option(
     "--batch",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=256,
-    show_default=True,
     help="Positions computed at a time.",
 )
 @seed_option()

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
+    FILE,
+    PATH,
     examples,
     fail,
     json_option,
@@ -41,11 +44,11 @@ BATCH = 64
         "variant-ai export mine.onnx --precision int8 --store games.store -o mine-int8.onnx",
     )
 )
-@click.argument("model", metavar="CHECKPOINT|FILE|packaged", type=click.Path(path_type=Path))
+@click.argument("model", metavar="CHECKPOINT|FILE|packaged", type=PATH)
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     required=True,
     help="The file to write.",
 )
@@ -53,27 +56,24 @@ BATCH = 64
     "--precision",
     type=click.Choice(["fp32", "fp16", "int8"]),
     default="fp32",
-    show_default=True,
     help="Number format of the file.",
 )
 @click.option(
     "--store",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="Games for calibrating int8 and measuring the loss of accuracy; by default those of the run, "
     "or the variant's sample games.",
 )
 @click.option(
     "--positions",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=2000,
-    show_default=True,
     help="Number of positions for measuring the loss of accuracy; more than there are repeat some.",
 )
 @click.option(
     "--calibrate",
     type=click.IntRange(min=BATCH),
     default=512,
-    show_default=True,
     help="Number of positions for calibrating int8.",
 )
 @click.option(
@@ -127,13 +127,21 @@ def command(
             facts, stores, spec = _from_checkpoint(model, source, given)
         facts["path"] = output
         if precision != "fp32":
+            from variant_ai.core.train.measure.reduced_precision import write_fp16, write_int8
+
             # those of a training may have been deleted
             chosen = [path for path in stores if path.is_file()] if store is None else [store]
             if not chosen:
                 chosen = _sample(spec)
-            reduced = _reduce(
-                source, output, precision, spec, chosen, positions, calibrate, spare, seed
-            )
+            if precision == "int8" and not chosen:
+                fail("int8 needs positions for calibration; name a game store with --store")
+            calibration, check = _positions(source, spec, chosen, calibrate, positions, seed)
+            if precision == "fp16":
+                reduced = write_fp16(source, output, spec, check)
+            else:
+                reduced = write_int8(
+                    source, output, spec, calibration, check, spare=spare, report=note
+                )
             facts |= {
                 "precision": precision,
                 "spared": reduced.spared,
@@ -193,27 +201,6 @@ def _from_checkpoint(
         "difference": difference,
     }
     return report, stores, given or run_spec(config)
-
-
-def _reduce(
-    source: Path,
-    output: Path,
-    precision: str,
-    spec: VariantSpec,
-    stores: list[Path],
-    positions: int,
-    calibrate: int,
-    spare: int | None,
-    seed: int,
-) -> Reduced:
-    from variant_ai.core.train.measure.reduced_precision import write_fp16, write_int8
-
-    if precision == "int8" and not stores:
-        fail("int8 needs positions for calibration; name a game store with --store")
-    calibration, check = _positions(source, spec, stores, calibrate, positions, seed)
-    if precision == "fp16":
-        return write_fp16(source, output, spec, check)
-    return write_int8(source, output, spec, calibration, check, spare=spare, report=note)
 
 
 def _positions(

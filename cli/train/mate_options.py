@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
+    FILE,
     examples,
     fail,
     json_option,
@@ -90,16 +92,15 @@ def _sampler(source: Sampler | MixedSampler) -> Sampler:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     required=True,
     metavar="FILE",
     help="File to write, with a line of JSON for each position.",
 )
 @click.option(
     "--count",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=1000,
-    show_default=True,
     help="Number of positions to find; all of them if the games have fewer.",
 )
 @seed_option()

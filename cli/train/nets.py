@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
     examples,
     json_option,
     load_variant,
@@ -50,23 +51,20 @@ if TYPE_CHECKING:
 @click.option("--time", "timed", is_flag=True, help="Measure how long an evaluation takes.")
 @click.option(
     "--batch",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=8,
-    show_default=True,
     help="--time: positions of an evaluation.",
 )
 @click.option(
     "--warm-up",
     type=click.IntRange(min=0),
     default=30,
-    show_default=True,
     help="--time: evaluations before the measurement.",
 )
 @click.option(
     "--measurements",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=300,
-    show_default=True,
     help="--time: evaluations to measure.",
 )
 @click.option(
@@ -74,18 +72,16 @@ if TYPE_CHECKING:
     "evaluators",
     multiple=True,
     default=("onnx",),
-    show_default=True,
     metavar="NAME[@PRECISION]",
     help="--time: evaluator of the nets (onnx, openvino, torch, auto); may be repeated.",
 )
 @click.option(
     "--device",
     default="cpu",
-    show_default=True,
     metavar="NAME",
     help="--time: cpu, cuda, cuda:N, tensorrt.",
 )
-@click.option("--threads", type=click.IntRange(min=1), help="--time: threads of an evaluation.")
+@click.option("--threads", type=COUNT, help="--time: threads of an evaluation.")
 @json_option
 def command(
     net: str | None,
@@ -95,13 +91,8 @@ def command(
     channels: int | None,
     sizes: tuple[str, ...],
     timed: bool,
-    batch: int,
-    warm_up: int,
-    measurements: int,
-    evaluators: tuple[str, ...],
-    device: str,
-    threads: int | None,
     as_json: bool,
+    **timing: Any,
 ) -> None:
     """List the networks that can be trained; with -V their parameters and operations.
 
@@ -126,13 +117,8 @@ def command(
             specs,
             head,
             size,
-            evaluators=evaluators,
-            batch=batch,
-            warm_up=warm_up,
-            measurements=measurements,
-            device=device,
-            threads=threads,
             as_json=as_json,
+            **timing,
         )
         return
     known = {name for b in builders.values() for name in b.size_type.model_fields}

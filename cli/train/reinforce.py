@@ -15,6 +15,8 @@ from variant_ai.cli.common.cluster_options import (
 )
 from variant_ai.cli.common.console import (
     EXIT_INTERRUPTED,
+    FILE,
+    FOLDER,
     examples,
     json_option,
     load_variant,
@@ -82,7 +84,7 @@ SHOWN_ROWS = 20
 @click.option(
     "--settings",
     "settings_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="YAML file with settings; options override it.",
 )
@@ -96,14 +98,14 @@ SHOWN_ROWS = 20
 @click.option(
     "--run",
     "folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Folder of the run, a new one or one to go on with.  [default: runs/reinforce-VARIANT]",
 )
 @ray_option("Play the games")
 @click.option(
     "--status",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Show how a run stands, and do nothing else.",
 )

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
+    FILE,
+    FOLDER,
     examples,
     json_option,
     load_variant,
@@ -39,18 +42,18 @@ if TYPE_CHECKING:
         "variant-ai report runs/reinforce-NAME",
     )
 )
-@click.argument("run", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("run", type=FOLDER)
 @click.option(
     "--beside",
     multiple=True,
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="RUN",
     help="Also draw the learning curves of this run; may be repeated.",
 )
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Page to write; by default report.html in the run directory, which is replaced.",
 )
@@ -61,9 +64,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=20_000,
-    show_default=True,
     help="Maximum number of validation positions to measure.",
 )
 @mates_option

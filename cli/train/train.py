@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from variant_ai.cli.common.console import (
     EXIT_INTERRUPTED,
+    FOLDER,
     examples,
     json_option,
     load_variant,
@@ -73,13 +74,13 @@ KEPT_ON_RESUME = (
 @click.option(
     "--run",
     "folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Run directory to create; runs/VARIANT-NET-TIME by default.",
 )
 @click.option(
     "--resume",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Resume the training of this run directory with its configuration. If its stores were moved, "
     "give their new paths with --data and --validation; --device and --threads may be changed.",
@@ -87,7 +88,6 @@ KEPT_ON_RESUME = (
 @click.option(
     "--report/--no-report",
     default=True,
-    show_default=True,
     help="Write an HTML report with pictures at the end (`variant-ai report` writes it later).",
 )
 @json_option

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    COUNT,
     EXIT_ERROR,
+    FILE,
     examples,
     fail,
     json_option,
@@ -237,9 +239,8 @@ def _policy_row(plane: dict[str, Any], squares: int) -> tuple[object, ...]:
 @click.argument("variant", metavar="NAME|FILE")
 @click.option(
     "--positions",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=300,
-    show_default=True,
     help="Number of positions of random games to compare.",
 )
 @seed_option()
@@ -426,7 +427,7 @@ def derive(
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="File to write instead of stdout.",
 )
 @replace_option

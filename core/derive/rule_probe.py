@@ -150,7 +150,7 @@ def hands(
         else []
     )
     if twins:
-        found.promoted = f"returns as {_gained(board, taker, f'{twins[0].lower()}~')}"  # type: ignore[arg-type]
+        found.promoted = f"returns as {_gained(board, taker, f'{twins[0].lower()}~')}"
     elif any(s.startswith("+") and becomes.get(s) == s[1:] for s in pieces):
         found.promoted = "reverts"
     for symbol in order:

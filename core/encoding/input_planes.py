@@ -166,6 +166,8 @@ class _Compiler:
                 if record["en_passant"] != NO_PLANE:
                     raise SpecError("input: the en passant plane is listed twice")
                 record["en_passant"] = index
+            case item if item not in _FILLED:
+                raise AssertionError(f"no program for planes of {item!r}")
 
     def _mark(self, table: str, theirs: int, kind: int, plane: InputPlane) -> None:
         """Let pieces of a type set this plane: the mover's pieces (0) or the opponent's (1)."""

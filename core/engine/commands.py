@@ -52,6 +52,8 @@ class Go(NamedTuple):
     increments: tuple[float | None, float | None] = (None, None)
     relative: bool = False
     """True if the times are (player to move, other), not (first player, second player)."""
+    byoyomi: float | None = None
+    """Seconds for each move once the player's time is used up, as in shogi."""
     moves_to_go: int | None = None
     depth: int | None = None
     nodes: int | None = None
@@ -116,6 +118,12 @@ class Ignored:
     """A command that has no effect here."""
 
 
+class Respond(NamedTuple):
+    """A command with the same answer at any time."""
+
+    line: str
+
+
 class Unreadable(NamedTuple):
     """A line with an error."""
 
@@ -138,6 +146,7 @@ Command: TypeAlias = (
     | Show
     | Quit
     | Ignored
+    | Respond
     | Unreadable
 )
 """Any command of a client."""

@@ -55,6 +55,7 @@ class CurrentGame:
         """judge: detects perpetual chases, see `Game`."""
         from variant_ai.core.rules.game import Game
         from variant_ai.core.rules.text.notation import IccsNotation, UciNotation
+        from variant_ai.core.rules.text.usi_notation import UsiNotation
 
         self.rules = rules
         self._judge = judge
@@ -66,7 +67,8 @@ class CurrentGame:
         """Plies of the game before the position of the client's FEN."""
         self._words: list[str] = []
         """The client's moves since its FEN."""
-        self._notations: dict[int, Notation] = {0: IccsNotation(), 1: UciNotation()}
+        known: tuple[Notation, ...] = (UciNotation(), IccsNotation(), UsiNotation())
+        self._notations = {notation.name: notation for notation in known}
 
     @property
     def key(self) -> int:
@@ -81,36 +83,35 @@ class CurrentGame:
         self.banned = ()
         self._fen, self._offset, self._words = None, 0, []
 
-    def set(self, command: SetPosition, *, first_rank: int = 1, continues: bool = False) -> None:
+    def set(self, command: SetPosition, *, notation: str = "uci", continues: bool = False) -> None:
         """Set up a position.
 
-        first_rank: the client's number of the first rank. continues: a FEN that continues the
+        notation: that of the client's moves, `uci`, `iccs` or `usi`. continues: a FEN that continues the
         current game keeps its history. Raises FenError, and MoveError with the illegal ply.
         """
         is_continued = command.fen == self._fen
         if is_continued:
-            self._update_moves(command.moves, first_rank)
+            self._update_moves(command.moves, notation)
         elif continues and command.fen is not None:
-            is_continued = self._continue_from_fen(command, first_rank)
+            is_continued = self._continue_from_fen(command, notation)
         if not is_continued:
-            self._restart(command, first_rank)
+            self._restart(command, notation)
         self.banned = ()
 
-    def read_moves(self, words: Iterable[str], first_rank: int = 1) -> tuple[int, ...]:
+    def read_moves(self, words: Iterable[str], notation: str = "uci") -> tuple[int, ...]:
         """Read moves that are legal in the current position. Raises MoveError."""
-        notation = self._notations[first_rank]
-        return tuple(notation.read(self.rules, self.game.position, word) for word in words)
+        reader = self._notations[notation]
+        return tuple(reader.read(self.rules, self.game.position, word) for word in words)
 
-    def _restart(self, command: SetPosition, first_rank: int) -> None:
+    def _restart(self, command: SetPosition, notation: str) -> None:
         from variant_ai.core.rules.game import Game
 
         game = Game(self.rules, command.fen, judge=self._judge)
-        notation = self._notations[first_rank]
-        self._push(game, notation, command.moves)
+        self._push(game, self._notations[notation], command.moves)
         self.game = game
         self._fen, self._offset, self._words = command.fen, 0, list(command.moves)
 
-    def _update_moves(self, words: Sequence[str], first_rank: int) -> None:
+    def _update_moves(self, words: Sequence[str], notation: str) -> None:
         """Take back and play moves until those since the FEN are these."""
         same = 0
         for old, new in zip(self._words, words, strict=False):
@@ -120,7 +121,7 @@ class CurrentGame:
         game, keep = self.game, self._offset + same
         taken = [game.pop() for _ in range(game.ply - keep)][::-1]
         try:
-            self._push(game, self._notations[first_rank], words[same:])
+            self._push(game, self._notations[notation], words[same:])
         except MoveError:
             while game.ply > keep:
                 game.pop()
@@ -139,7 +140,7 @@ class CurrentGame:
 
     # --- a FEN that continues the game ---------------------------------------------------------
 
-    def _continue_from_fen(self, command: SetPosition, first_rank: int) -> bool:
+    def _continue_from_fen(self, command: SetPosition, notation: str) -> bool:
         """Follow a FEN and its moves if the FEN continues the game; return False if it does not.
 
         Raises FenError, and MoveError with the game unchanged.
@@ -150,7 +151,7 @@ class CurrentGame:
             return False
         self._fen, self._offset, self._words = command.fen, self.game.ply, []
         try:
-            self._update_moves(command.moves, first_rank)
+            self._update_moves(command.moves, notation)
         except MoveError:
             while self.game.moves != before[: self.game.ply]:
                 self.game.pop()

@@ -92,10 +92,11 @@ class Engine:
         go: Go,
         number: int,
         at: float,
-        first_rank: int,
+        notation: str,
         on_report: Callable[[Report], None],
     ) -> Answer:
-        """Search the current position. number: of the `go`; at: time when it was read."""
+        """Search the current position. number: of the `go`; at: time when it was read.
+        notation: of the moves in it."""
         from variant_ai.core.rules.text.notation import uci
 
         current, game = self.game(), self.game().game
@@ -104,7 +105,7 @@ class Engine:
             if go.waits:
                 self.signals.wait_for_release(number, ponder=go.ponder and not go.infinite)
             return Answer(None, result=self._result())
-        allowed = self._allowed_moves(go, first_rank, playable)
+        allowed = self._allowed_moves(go, notation, playable)
         choices = allowed or playable
         manager = self._updated_time_manager()
         task = self._task(go, number, at, allowed, len(choices), manager)
@@ -166,15 +167,13 @@ class Engine:
         limit = nodes if task.node_limit is None else min(nodes, task.node_limit)
         return replace(task, go=go._replace(times=(None, None)), node_limit=limit)
 
-    def _allowed_moves(
-        self, go: Go, first_rank: int, playable: list[int]
-    ) -> tuple[int, ...] | None:
+    def _allowed_moves(self, go: Go, notation: str, playable: list[int]) -> tuple[int, ...] | None:
         """The only moves to search, by `searchmoves` and `banmoves`; None: all."""
         current = self.game()
         chosen: list[int] = []
         for word in go.search_moves:
             try:
-                move = current.read_moves([word], first_rank)[0]
+                move = current.read_moves([word], notation)[0]
             except VariantAIError as error:
                 self._message(f"error: {error}")
                 continue
@@ -432,12 +431,12 @@ class Engine:
 
     # --- other questions -----------------------------------------------------------------------
 
-    def key_of(self, position: SetPosition, first_rank: int) -> int:
+    def key_of(self, position: SetPosition, notation: str) -> int:
         """Return the key of another position. Raises FenError, MoveError."""
         from variant_ai.core.engine.current_game import CurrentGame
 
         other = CurrentGame(self.game().rules)
-        other.set(position, first_rank=first_rank)
+        other.set(position, notation=notation)
         return other.key
 
     def describe_variant(self) -> str:

@@ -105,9 +105,13 @@ class EngineBuilder:
         return protocol in self._names.get(name, SpecNames()).protocols
 
     def variant_for(self, protocol: str) -> str | None:
-        """Return the default variant if it supports the protocol, else the first one that does."""
-        names = (self.default, *self._names)
-        return next((name for name in names if self.supports(name, protocol)), None)
+        """Return the default variant if it supports the protocol, else the first one that lists it as
+        its first protocol, else any that supports it."""
+        names = [name for name in (self.default, *self._names) if self.supports(name, protocol)]
+        if self.default in names:
+            return self.default
+        main = [name for name in names if self._names[name].protocols[0] == protocol]
+        return next(iter((*main, *names)), None)
 
     def spec(self, name: str) -> VariantSpec:
         """Load the spec of a variant. Raises UnknownNameError, SpecError."""

@@ -85,6 +85,7 @@ class SearchTask:
             left,
             max(self.go.increments[index] or 0.0, 0.0),
             moves if moves is not None and moves > 0 else None,
+            max(self.go.byoyomi or 0.0, 0.0),
         )
 
     @property

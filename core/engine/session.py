@@ -29,6 +29,7 @@ from variant_ai.core.engine.commands import (
     PonderHit,
     Probe,
     Quit,
+    Respond,
     SetOption,
     SetPosition,
     Show,
@@ -292,13 +293,15 @@ class Session:
                 self._new_game()
             case BanMoves():
                 current = engine.game()
-                current.banned = current.read_moves(command.moves, dialect.first_rank)
+                current.banned = current.read_moves(command.moves, dialect.notation)
             case Probe():
                 self._probe(command)
             case Show():
                 self._print(*map(dialect.message, engine.drawing(dialect.first_rank)))
             case Ignored():
                 self.builder.import_early()
+            case Respond():
+                self._print(command.line)
 
     def _ready(self) -> None:
         """Print `readyok` when the engine is prepared, and also if that fails."""
@@ -360,8 +363,9 @@ class Session:
             self._prefer_variant_for(other)
             if self.builder.supports(self.options.text(VARIANT), other):
                 self._dialect = DIALECTS.load(other)()
-        first_rank = self._dialect.first_rank
-        self.engine.game().set(command, first_rank=first_rank, continues=first_rank == 0)
+        dialect = self._dialect
+        continues = dialect.first_rank == 0
+        self.engine.game().set(command, notation=dialect.notation, continues=continues)
 
     # --- searching -----------------------------------------------------------------------------
 
@@ -371,6 +375,8 @@ class Session:
             self._error(problem)
         dialect = self._dialect
         try:
+            board = self.engine.spec().board
+            dialect.board = board.files, board.ranks
             if go.perft is not None:
                 self._perft(go.perft, number)
                 return
@@ -400,7 +406,7 @@ class Session:
             for info in infos_of(engine.game().game, report, wdl=shows_wdl):
                 self._print(*dialect.info(info))
 
-        answer = engine.search(go, number, at, dialect.first_rank, on_report)
+        answer = engine.search(go, number, at, dialect.notation, on_report)
         if answer.move is None:
             lines = dialect.no_move(answer.result)
         else:
@@ -447,12 +453,12 @@ class Session:
     def _probe(self, command: Probe) -> None:
         """Print the result of the last search if it was of this position."""
         last = self._last
-        first_rank = self._dialect.first_rank
+        notation = self._dialect.notation
         if (
             last is None
             or last.move is None
             or not last.infos
-            or self.engine.key_of(command.position, first_rank) != self._last_key
+            or self.engine.key_of(command.position, notation) != self._last_key
         ):
             self._print("pophash")
             return

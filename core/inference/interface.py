@@ -9,14 +9,14 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec import VariantSpec, encoding_hash, rules_hash
+from variant_ai.core.system.closing import Closing
 from variant_ai.core.system.text_tables import counted
 
 REQUIRED_OUTPUTS = ("value", "policy")
@@ -100,7 +100,7 @@ class ModelInfo:
             )
 
 
-class Evaluator(ABC):
+class Evaluator(Closing, ABC):
     """Evaluates batches of positions.
 
     It is made in any thread. `evaluate` is called from one thread at a time, not always the same
@@ -132,7 +132,7 @@ class Evaluator(ABC):
         net runs. Raises DataError if the net returns a NaN or an infinity.
         """
 
-    def evaluate_in_pieces(self, piece: int | None) -> None:  # noqa: B027 (an optimisation)
+    def evaluate_in_pieces(self, piece: int | None) -> None:
         """Evaluate larger batches in pieces of this many positions; None: as a whole."""
 
     def describe(self) -> str:
@@ -140,19 +140,8 @@ class Evaluator(ABC):
         threads = "" if self.threads is None else f", {counted(self.threads, 'thread')}"
         return f"{self.name} {self.precision}{threads}"
 
-    def close(self) -> None:  # noqa: B027 (most have nothing to release)
+    def close(self) -> None:
         """Release threads and memory. Call it once, after the last `evaluate` has returned."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 @functools.lru_cache(maxsize=16)

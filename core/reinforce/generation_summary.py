@@ -17,12 +17,12 @@ SAMPLED_GAMES = 100
 
 
 def summarise_games(
-    games: Sequence[GameRecord], rules: Rules, root_value_share: float
+    games: Sequence[GameRecord], rules: Rules, root_value_share: float, draw_value: float = 0.0
 ) -> dict[str, Any]:
     """Count what happened in the games of a generation. Shares are in [0, 1].
 
     root_value_share: λ of the value target, for `zero_value_loss`, the mean square of the target: a
-    net that always answers 0 has this loss.
+    net that always answers 0 has this loss. draw_value: target of a drawn game for both sides.
     """
     plies = [record.plies for record in games]
     results = Counter(record.result for record in games)
@@ -39,6 +39,8 @@ def summarise_games(
                 entropy.append(float(-(weights * np.log(weights)).sum()))
             root = record.root_values[ply] if record.root_values else None
             mover = outcome if (ply + first) % 2 == 0 else -outcome
+            if outcome == 0:
+                mover = draw_value
             if root is None:
                 target = mover
             elif bits & TRAINS_VALUE:

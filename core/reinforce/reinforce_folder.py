@@ -66,6 +66,12 @@ class RunState(BaseModel):
     """The part of it that matches took."""
     seconds: float = Field(default=0.0, ge=0)
     """Time that passed while the run was under way."""
+    lr: float | None = Field(default=None, gt=0)
+    """Learning rate of the last complete generation."""
+    begun: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    """`seconds` and `cpu_seconds` at the beginning of each step of the generation under way."""
+    took: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    """The same, spent in each of its steps that is done."""
 
 
 @dataclass(frozen=True)

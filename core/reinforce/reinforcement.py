@@ -40,6 +40,7 @@ from variant_ai.core.reinforce.learn.window_training import (
     Course,
     WindowTraining,
     configure_start,
+    learning_rate,
     root_value_share,
 )
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
@@ -199,12 +200,28 @@ class Reinforcement:
         generation = self.state.generation + 1
         row: Row = {"generation": generation, "net": self.state.player}
         for name, step in (("play", self._games), ("learn", self._net), ("ladder", self._measure)):
-            elapsed, cpu = self._clock.elapsed, self._clock.cpu
-            if stop() or not step(generation, row, stop):
+            if stop() or not self._timed(name, step, generation, row, stop):
                 return False
-            row[f"{name}_seconds"] = self._clock.elapsed - elapsed
-            row[f"{name}_cpu"] = self._clock.cpu - cpu
         self._complete(generation, row)
+        return True
+
+    def _timed(
+        self,
+        name: str,
+        step: Callable[[int, Row, Callable[[], bool]], bool],
+        generation: int,
+        row: Row,
+        stop: Callable[[], bool],
+    ) -> bool:
+        """Take a step and note its time, with that of earlier processes; False if it was stopped."""
+        clock, state = self._clock, self.state
+        elapsed, cpu = state.begun.setdefault(name, (clock.elapsed, clock.cpu))
+        if not step(generation, row, stop):
+            return False
+        if name not in state.took:
+            state.took[name] = clock.elapsed - elapsed, clock.cpu - cpu
+            self._save_clock()
+        row[f"{name}_seconds"], row[f"{name}_cpu"] = state.took[name]
         return True
 
     def _games(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
@@ -216,7 +233,8 @@ class Reinforcement:
         self.folder.journal(generation).unlink(missing_ok=True)
         games = list(self._store(generation).games())
         share = root_value_share(self.settings.learning, self.progress)
-        row |= summarise_games(games, self.rules, share)
+        draw_value = -self.settings.variety.draw_penalty
+        row |= summarise_games(games, self.rules, share, draw_value)
         row["evaluations"] = self.state.evaluations
         row["total_games"] = self.state.games + row["games"]
         row["total_positions"] = self.state.positions + row["positions"]
@@ -226,8 +244,9 @@ class Reinforcement:
         """Step 2: the net of a generation."""
         learning = self.settings.learning
         steps = max(1, round(row["positions"] * learning.samples_per_position / learning.batch))
-        course = Course(generation, self.state.steps + steps, self.progress)
-        row["steps"] = course.steps
+        rate = learning_rate(learning, self.progress, self.state.lr)
+        course = Course(generation, self.state.steps + steps, self.progress, rate)
+        row["steps"], row["lr"] = course.steps, rate
         row["window"] = window_size(row["total_positions"], self.settings.window)
         net = self.folder.net(generation)
         if not net.is_file():
@@ -259,6 +278,9 @@ class Reinforcement:
                 "positions": row["total_positions"],
                 "steps": row["steps"],
                 "player": row["player"],
+                "lr": row["lr"],
+                "begun": {},
+                "took": {},
             }
         )
         self._save_clock()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Self
 
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.errors import DataError, MoveError
@@ -22,9 +21,10 @@ from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Phases, Report
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.closing import Closing
 
 
-class BaseSearch(ABC):
+class BaseSearch(Closing, ABC):
     """Searches one game after the other.
 
     All methods but `stop` and `report` belong to one thread. A subclass sets `encoder`, `rules` and
@@ -68,7 +68,7 @@ class BaseSearch(ABC):
         after.push(move)
         self.set_game(after)
 
-    def judge_chases(self, on: bool) -> None:  # noqa: B027 (optional)
+    def judge_chases(self, on: bool) -> None:
         """Judge perpetual chases, if the rules know them, or treat them as ordinary repetitions.
         A search that plays no lines has nothing to do."""
 
@@ -105,7 +105,7 @@ class BaseSearch(ABC):
     def root_visits(self) -> list[tuple[int, int]]:
         """Moves of the root and the visits that a policy may learn from, most visited first."""
 
-    def settle(self) -> None:  # noqa: B027 (optional)
+    def settle(self) -> None:
         """Wait until evaluators have finished what a stopped `run` left behind."""
 
     def warm_up(self) -> None:
@@ -113,14 +113,8 @@ class BaseSearch(ABC):
         self.run(Limits(nodes=1))
         self.clear()
 
-    def close(self) -> None:  # noqa: B027 (optional)
+    def close(self) -> None:
         """Release threads and processes. The evaluators belong to the caller and stay open."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 def check_shape(encoder: Encoder, evaluator: Evaluator) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 @contextmanager
 def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
-    """Name this path in OSErrors raised within that name no file (such as for a full disk) or
-    `temporary`, the name under which the file is written, or a file in a folder of that name."""
+    """Raise OSErrors of this block again with `path` as their file, if they name no file (such as for a
+    full disk), or `temporary`, under which the file is written, or a file inside it."""
     try:
         yield
     except OSError as error:

@@ -7,6 +7,7 @@ all is well. The built-in implementations pass the same checks.
 from __future__ import annotations
 
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -91,10 +92,12 @@ def check_label_encoder(make: Callable[[VariantSpec], LabelEncoder], spec: Varia
 
 
 def check_network(builder: NetworkBuilder, spec: VariantSpec) -> None:
-    """Nets have the promised outputs, depend on torch's seed alone, learn, and can be exported."""
+    """Nets have the promised outputs, depend on torch's seed alone, learn from both losses, and can be
+    exported."""
     import torch
 
     from variant_ai.core.nets.network import outputs_of
+    from variant_ai.core.nets.onnx_export import export_onnx
 
     for head in builder.heads:
         encoder = Encoder(spec, head)
@@ -113,7 +116,14 @@ def check_network(builder: NetworkBuilder, spec: VariantSpec) -> None:
         assert found.policy.shape == (2, encoder.actions), f"{head}: {tuple(found.policy.shape)}"
         assert bool((found.value.abs() <= 1).all()), f"{head}: values outside [-1, 1]"
         assert torch.equal(found.policy, again.policy), f"{head}: one seed, two nets"
-        outputs_of(build(1).train(), batch).policy.sum().backward()  # type: ignore[no-untyped-call]
+        for output in ("policy", "value"):
+            learner = build(1).train()
+            loss = getattr(outputs_of(learner, batch), output).square().sum()
+            loss.backward()
+            learns = any(w.grad is not None and bool(w.grad.any()) for w in learner.parameters())
+            assert learns, f"{head}: no weight learns from the {output}"
+        with tempfile.TemporaryDirectory() as folder:
+            export_onnx(net, Path(folder) / "net.onnx", {}, shape=shape)
 
 
 def check_search(make: Callable[..., BaseSearch], spec: VariantSpec) -> None:

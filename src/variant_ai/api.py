@@ -18,7 +18,6 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from variant_ai.core.engine.analysis_result import Analysis, Variation, analysis_of
@@ -29,6 +28,7 @@ from variant_ai.core.rules.text.fen import fen_or_start
 from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.spec.catalogue import home_path
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.closing import Closing
 from variant_ai.plugins import registry
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _notation(spec: VariantSpec, name: str) -> Any:
     return found.make() if hasattr(found, "make") else found
 
 
-class Engine:
+class Engine(Closing):
     """A net and a search for one variant. Not for two threads at once; a context manager.
 
     >>> from variant_ai import Engine, Position
@@ -224,17 +224,6 @@ class Engine:
         # An engine that is garbage-collected releases its threads like one that is closed.
         self._release = weakref.finalize(self, self.search.close)
         self._release.atexit = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Release the threads of the search."""

@@ -235,7 +235,7 @@ def test_ctrl_c_is_status_130() -> None:
 )
 def test_wrong_usage_is_status_2(args: list[str]) -> None:
     result = CliRunner().invoke(cli, args)
-    assert result.exit_code == common.EXIT_USAGE
+    assert result.exit_code == 2
     assert "Error: " in result.stderr
 
 

@@ -102,6 +102,19 @@ def test_a_match_from_a_file(tmp_path: Path) -> None:
     assert other.exit_code == 1 and "nodes" in other.stderr
 
 
+def test_a_player_takes_the_first_place_of_a_gauntlet(tmp_path: Path) -> None:
+    config = tmp_path / "m.yaml"
+    config.write_text(
+        "variant: xiangqi\nkind: gauntlet\nnodes: 5\ngames: 2\nmax_plies: 4\n"
+        "players: [random;name=old, random;name=b, random;name=c]\n"
+    )
+    words = ["match", "--config", str(config), "-o", str(tmp_path / "m"), "--json"]
+    done = CliRunner().invoke(cli, [*words, "random;name=new"])
+    assert done.exit_code == 0, done.stderr
+    players = {p["name"]: set(p["against"]) for p in json.loads(done.stdout)["players"]}
+    assert players == {"new": {"b", "c"}, "b": {"new"}, "c": {"new"}}
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

@@ -58,6 +58,8 @@ WRONG = [
     ("-V dobutsu --set search.nodes=many", "search.nodes = 'many'"),
     ("-V dobutsu --nodes 0", "0 is not in the range"),
     ("-V dobutsu --minutes 0", "--minutes"),
+    ("-V dobutsu --minutes=-1", "'--minutes': -1.0 is not in the range"),
+    ("-V dobutsu --minutes -1", "'--minutes': -1.0 is not in the range"),
     ("-V dobutsu --set learning.optimiser=sgdd", "unknown optimiser 'sgdd'; accepted: adam"),
     ("-V dobutsu --net nothing", "unknown net 'nothing'; accepted: "),
     ("-V dobutsu --set learning.size.foo=3", "unknown option .* 'foo'; accepted: blocks"),

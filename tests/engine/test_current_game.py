@@ -73,7 +73,7 @@ def test_pockets_in_every_form(house: CurrentGame, pocket: str) -> None:
 
 
 def test_banned_moves_last_until_the_next_position(palace: CurrentGame) -> None:
-    palace.banned = palace.read_moves(["h2e2", "b2e2"], 0)
+    palace.banned = palace.read_moves(["h2e2", "b2e2"], "iccs")
     assert len(palace.banned) == 2
     palace.set(SetPosition(None))
     assert palace.banned == ()
@@ -83,7 +83,7 @@ def test_banned_moves_last_until_the_next_position(palace: CurrentGame) -> None:
 
 
 def set_zero(table: CurrentGame, fen: str | None, *moves: str) -> None:
-    table.set(SetPosition(fen, moves), first_rank=0, continues=True)
+    table.set(SetPosition(fen, moves), notation="iccs", continues=True)
 
 
 def test_a_fen_after_each_capture_continues_the_game(palace: CurrentGame) -> None:
@@ -94,7 +94,7 @@ def test_a_fen_after_each_capture_continues_the_game(palace: CurrentGame) -> Non
     since: list[str] = []
     for ply, move in enumerate(game, 1):
         pieces = int((reference.game.position["board"] != 0).sum())
-        reference.set(SetPosition(None, tuple(game[:ply])), first_rank=0)
+        reference.set(SetPosition(None, tuple(game[:ply])), notation="iccs")
         since.append(move)
         if int((reference.game.position["board"] != 0).sum()) < pieces:
             board, side = reference.game.fen().split()[:2]

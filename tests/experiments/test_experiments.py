@@ -16,10 +16,14 @@ from variant_ai.plugins import registry
 
 FOLDER = Path(__file__).resolve().parents[2] / "experiments"
 FILES = sorted(
-    path for kind in ("table", "figure", "engines") for path in FOLDER.glob(f"{kind}-*.yaml")
+    path
+    for pattern in ("table-*", "figure-*", "engines-*", "strength/*")
+    for path in FOLDER.glob(f"{pattern}.yaml")
 )
 MATCHES = sorted(
-    path for path in FOLDER.glob("*.yaml") if "\nplayers:" in f"\n{path.read_text('utf-8')}"
+    path
+    for path in (*FOLDER.glob("*.yaml"), *FOLDER.glob("strength/*.yaml"))
+    if "\nplayers:" in f"\n{path.read_text('utf-8')}"
 )
 
 
@@ -33,7 +37,7 @@ def test_an_experiment_can_be_played(file: Path) -> None:
     for player in settings.players:
         if player.net:
             SearchParams.of(spec, player.settings, **player.search)
-            ours = file.stem.startswith("engines")
+            ours = file.stem.startswith("engines") or file.parent.name == "strength"
             assert player.settings == ("default" if ours else "paper")
     if settings.openings.lines:
         rules = registry().rules(spec)
@@ -79,4 +83,4 @@ def test_a_small_scale_changes_what_it_says() -> None:
 
 def test_the_readme_lists_every_file() -> None:
     listed = (FOLDER / "README.md").read_text("utf-8")
-    assert FILES and all(f"`{file.name}`" in listed for file in FILES)
+    assert FILES and all(f"`{file.relative_to(FOLDER)}`" in listed for file in FILES)

@@ -78,6 +78,9 @@ class FakeRay:
     def cluster_resources(self) -> dict[str, float]:
         return {"CPU": self.processors}
 
+    def available_resources(self) -> dict[str, float]:
+        return {"CPU": 0.5}
+
     def remote(self, kind: type) -> Any:
         assert kind is ClusterPlayer
 
@@ -359,3 +362,21 @@ def test_a_player_of_another_net_says_what_is_wrong() -> None:
     player = ClusterPlayer(PlayerSetup(setup.spec, settings), RANGE)
     with pytest.raises(DataError):
         player.play(NetFile(0, b"no net"), 0.0)
+
+
+def test_players_without_room_are_explained(
+    net: Path, opened: list[ClusterGames], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_games, "PATIENCE", 0.05)
+    ray = FakeRay(block)
+    monkeypatch.setattr(ray, "wait", lambda references, timeout: ([], references))
+    told: list[str] = []
+    settings = ReinforceSettings(variant="dobutsu", cluster={"player_gpus": 0.5})
+    supply = ClusterGames(ray, PlayerSetup("{}", settings), set(), "dobutsu", told.append)
+    opened.append(supply)
+    supply.use_net(net, 0)
+    until(lambda: bool(told))
+    assert "each asks for 1 CPUs and 0.5 GPUs" in told[0]
+    assert "the cluster has 3 CPUs (0.5 free) and 0 GPUs (0 free)" in told[0]
+    time.sleep(0.1)
+    assert len(told) == 1

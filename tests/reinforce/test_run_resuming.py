@@ -94,6 +94,24 @@ def test_a_run_that_is_killed_at_every_step_is_complete(
 
 
 @pytest.mark.slow
+def test_times_of_a_generation_are_those_of_all_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = small_settings(generations=1)
+    with monkeypatch.context() as patch:
+        kill_at(patch, WindowTraining, "train", BEFORE, 1)
+        with pytest.raises(Killed):
+            small_run(tmp_path, settings).run()
+    folder = ReinforceFolder(tmp_path)
+    played = folder.state().took["play"]
+    assert played[0] > 0 and played[1] > 0
+    assert small_run(tmp_path, settings).run()
+    (row,) = folder.rows()
+    assert (row["play_seconds"], row["play_cpu"]) == played
+    assert folder.state().took == {}
+
+
+@pytest.mark.slow
 def test_files_of_a_run_that_are_gone(tmp_path: Path) -> None:
     """Without its state a run counts its files again; without a net or a store that it needs it says
     which one, and without older nets it goes on."""

@@ -113,6 +113,10 @@ def test_the_learning_rate_falls_exponentially_with_the_progress() -> None:
     rates = [learning_rate(learning, progress) for progress in (0.0, 0.25, 0.5, 1.0)]
     assert rates == pytest.approx([1e-2, 10**-2.5, 1e-3, 1e-4])
     assert learning_rate(Learning(lr=1e-2, lr_end=None), 0.7) == 1e-2
+    # more minutes for a run that has ended: the rate stays until it is due again
+    assert learning_rate(learning, 0.5, 1e-4) == 1e-4
+    assert learning_rate(learning, 0.5, 5e-3) == pytest.approx(1e-3)
+    assert learning_rate(Learning(lr=1e-4, lr_end=1e-3), 1.0, 1e-4) == pytest.approx(1e-3)
 
 
 def test_the_share_of_the_root_value_changes_linearly() -> None:
@@ -135,8 +139,8 @@ def test_a_run_trains_with_the_rates_of_its_schedule(tmp_path: Path) -> None:
 # --- numbers -----------------------------------------------------------------------------------
 
 
-def summary(*games: GameRecord, share: float = 0.0) -> dict[str, Any]:
-    return summarise_games(games, make_rules(registry().variant(VARIANT)), share)
+def summary(*games: GameRecord, share: float = 0.0, draw_value: float = 0.0) -> dict[str, Any]:
+    return summarise_games(games, make_rules(registry().variant(VARIANT)), share, draw_value)
 
 
 def game(result: str = "1-0", **words: Any) -> GameRecord:
@@ -177,6 +181,12 @@ def test_the_loss_of_always_0_is_that_of_the_value_targets() -> None:
     # a result that must not be learnt: the root values alone
     capped = summary(game(root_values=values, trains=[0, 1, 1, 1]), share=0.5)["zero_value_loss"]
     assert capped == pytest.approx(np.mean(np.square(values[1:])))
+
+
+def test_a_draw_has_the_value_of_the_penalty() -> None:
+    drawn = game("1/2-1/2", root_values=None)
+    assert summary(drawn)["zero_value_loss"] == 0
+    assert summary(drawn, draw_value=-0.2)["zero_value_loss"] == pytest.approx(0.04)
 
 
 def test_numbers_of_no_games() -> None:

@@ -113,6 +113,18 @@ def test_moves_to_go_share_the_time_equally() -> None:
     assert last == Budget(pytest.approx(8.9), pytest.approx(8.9))
 
 
+def test_byoyomi_is_spent_in_full_once_less_than_one_is_left() -> None:
+    manager = TimeManager(overhead=0.0)
+    counted = manager.budget(Clock(0.0, byoyomi=10.0), 60)
+    assert counted == Budget(pytest.approx(9.9), pytest.approx(9.9))
+    assert manager.budget(Clock(3.0, byoyomi=10.0), 60).target == pytest.approx(12.9)
+    early = manager.budget(Clock(600.0, byoyomi=10.0), 0)
+    assert early.target == pytest.approx(600 / 50 + 7.0)
+    assert early.maximum <= 610.0
+    assert manager.pace(Clock(0.0, byoyomi=1.0), 60) == "search"
+    assert manager.pace(Clock(0.0, byoyomi=0.0), 60) == "at once"
+
+
 def test_the_last_move_of_a_control_leaves_time_for_a_lag() -> None:
     manager = TimeManager()
     for ply in range(0, 40, 2):

@@ -38,6 +38,19 @@ def test_counters_are_in_the_key_if_something_uses_them(
     assert (node_key(position, 0, read) != before) == matters
 
 
+def test_every_number_of_repetitions_that_planes_show_has_a_key_of_its_own(
+    rules_of: Callable[[str], Rules],
+) -> None:
+    rules = rules_of("crazyhouse")
+    read = np.int64(counters_read(rules.spec))
+    position = rules.position()
+    keys = []
+    for repetitions in range(6):
+        position["repetitions"] = repetitions
+        keys.append(int(node_key(position, 0, read)))
+    assert len(set(keys[:5])) == 5 and keys[5] == keys[4]  # `repetitions:` is at most 4
+
+
 def test_the_table_grows_with_the_graph(make_search: Callable[..., Search]) -> None:
     search = make_search("crazyhouse")
     chains = len(search.tree.arrays.heads)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from variant_ai.core.train.measure.metrics import Scores, Sums, losses, score
+from variant_ai.core.train.loop.loss import losses
+from variant_ai.core.train.measure.metrics import Scores, Sums, score
 
 
 def scored() -> Scores:

@@ -20,8 +20,9 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.nets.network import outputs_of
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.train.loop.learner import Learner
+from variant_ai.core.train.loop.loss import LossWeights
 from variant_ai.core.train.loop.position_source import loss_weights
-from variant_ai.core.train.measure.metrics import LossWeights, Scores, Sums, intervals
+from variant_ai.core.train.measure.metrics import Scores, Sums, intervals
 from variant_ai.core.train.run.training_data import open_data
 from variant_ai.core.train.run.training_settings import DataConfig
 

@@ -18,8 +18,9 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.train.loop.learner import Learner
+from variant_ai.core.train.loop.loss import SoftLabels, losses
 from variant_ai.core.train.loop.trainer import Trainer
-from variant_ai.core.train.measure.metrics import SoftLabels, losses, score
+from variant_ai.core.train.measure.metrics import score
 from variant_ai.core.train.measure.prediction import predict
 from variant_ai.core.train.run.training_data import open_data
 from variant_ai.core.train.run.training_settings import DataConfig

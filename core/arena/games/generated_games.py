@@ -15,8 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from variant_ai.core.arena.match.journal import Journal, read_journal
 from variant_ai.core.data.game_record import GameRecord
@@ -24,6 +23,7 @@ from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import Mode, StoreWriter
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.closing import Closing
 
 FIELDS = ("moves", "start_fen", "result", "white", "black", "event", "termination", "source")
 BLUNDER, DUPLICATE, STOPPED = "blunder", "duplicate", "stopped"
@@ -103,7 +103,7 @@ def journal_path(store: Path) -> Path:
     return store.with_name(store.name + ".journal")
 
 
-class GeneratedGames:
+class GeneratedGames(Closing):
     """Journal of one store; a context manager, used by one process at a time."""
 
     def __init__(self, store: Path, variant: str, settings: dict[str, Any]) -> None:
@@ -133,15 +133,7 @@ class GeneratedGames:
         self.has_games = any("dropped" not in line for line in settled)
         """True if there is a game that was not dropped."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self._journal.close()
 
     def add(self, game: Ended) -> None:

@@ -18,11 +18,11 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from variant_ai.core.data.store.blocks import write_lock
 from variant_ai.core.errors import DataError, os_reason
+from variant_ai.core.system.closing import Closing
 
 _CHECKSUM = "checksum"
 _CHECKED = re.compile(rb',"checksum":"([0-9a-f]{16})"\}\Z')
@@ -61,7 +61,7 @@ def _digest(text: bytes) -> str:
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
-class Journal:
+class Journal(Closing):
     """A file of JSON lines that is appended to; a context manager."""
 
     def __init__(self, path: Path, *, keep: bool = True) -> None:
@@ -81,17 +81,6 @@ class Journal:
             if isinstance(error, OSError):
                 raise DataError(f"{path}: {error.strerror or error}") from error
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._stack.close()

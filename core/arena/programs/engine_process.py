@@ -25,11 +25,11 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from variant_ai.core.errors import EngineError
 from variant_ai.core.system.child_processes import guard_child, release_child
+from variant_ai.core.system.closing import Closing
 
 GAMES_FOLDERS = ("/usr/games", "/usr/local/games")
 """Debian installs games here, which PATH does not always include."""
@@ -110,7 +110,7 @@ class Line:
     at: float
 
 
-class EngineProcess(ABC):
+class EngineProcess(Closing, ABC):
     """One engine process, used by one thread; only `kill` may be called by others. A context
     manager that ends the process."""
 
@@ -132,14 +132,6 @@ class EngineProcess(ABC):
     def __enter__(self) -> Self:
         self.start()
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def running(self) -> bool:

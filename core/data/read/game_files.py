@@ -54,16 +54,20 @@ PACKED = (".gz", ".bz2", ".xz", ".zst")
 READABLE = "plain, .gz, .bz2, .xz, .zst, .zip and .tar"
 
 
-class _Guard(io.RawIOBase):
+class _Stream(io.RawIOBase):
+    """Stream to read from."""
+
+    def readable(self) -> bool:
+        return True
+
+
+class _Guard(_Stream):
     """Stream that ends at the first error of reading, which is kept in `problem`."""
 
     def __init__(self, inner: IO[bytes]) -> None:
         # read1 returns the available bytes; read would fail at the damage and lose those before it
         self._read: Callable[[int], bytes] = getattr(inner, "read1", inner.read)
         self.problem = ""
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: Any) -> int:
         if self.problem:
@@ -101,15 +105,12 @@ class NamedStream:
     stream: IO[bytes] | io.RawIOBase
 
 
-class _Counted(io.RawIOBase):
+class _Counted(_Stream):
     """File that reports the number of bytes read, for the progress bar."""
 
     def __init__(self, inner: io.RawIOBase, on_bytes: Callable[[int], None]) -> None:
         self.inner = inner
         self.on_bytes = on_bytes
-
-    def readable(self) -> bool:
-        return True
 
     def seekable(self) -> bool:
         return self.inner.seekable()
@@ -126,16 +127,13 @@ class _Counted(io.RawIOBase):
         return size
 
 
-class _Xz(io.RawIOBase):
+class _Xz(_Stream):
     """Decompressed .xz with a limit on memory, which `lzma.open` does not have."""
 
     def __init__(self, inner: IO[bytes]) -> None:
         self.inner = inner
         self.decoder = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
         self.started = False
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: Any) -> int:
         while True:
@@ -156,7 +154,7 @@ class _Xz(io.RawIOBase):
                 return len(data)
 
 
-class _Zstd(io.RawIOBase):
+class _Zstd(_Stream):
     """Decompressed .zst that fails if the file ends inside a frame; zstandard's reader does not."""
 
     def __init__(self, inner: IO[bytes]) -> None:
@@ -166,9 +164,6 @@ class _Zstd(io.RawIOBase):
         self.maker = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
         self.decoder = self.maker.decompressobj()
         self.pending = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: Any) -> int:
         while not self.pending:

@@ -28,7 +28,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from variant_ai.core.data.game_record import MAX_GENERATION, MAX_VISITS, TRAINS_ALL
@@ -121,16 +121,21 @@ def _fill_from_json(game: RawGame, data: Any) -> None:
         raise ValueError(f"more than {MAX_PLIES} moves")
     game.moves = moves
     game.lines = [game.line] * len(moves)
-    game.scores = _numbers(data.pop("scores", None), len(moves), "scores")
-    game.clocks = _numbers(data.pop("clocks", None), len(moves), "clocks")
-    game.visits = _visits(data.pop("visits", None), len(moves))
-    game.root_values = _root_values(data.pop("root_values", None), len(moves))
-    game.trains = _trains(data.pop("trains", None), len(moves))
+    plies = len(moves)
+    whole = f"nulls or integers of at most {MAX_CLOCK:,}"
+    game.scores = _of_plies(data, "scores", plies, whole, _is_number)
+    game.clocks = _of_plies(data, "clocks", plies, whole, _is_number)
+    visited = "objects of moves and visits from 1"
+    game.visits = _of_plies(data, "visits", plies, visited, _is_visited)
+    roots = "nulls or numbers in [-1, 1]"
+    game.root_values = _of_plies(data, "root_values", plies, roots, _is_root_value)
+    bits = f"integers from 0 to {TRAINS_ALL}"
+    game.trains = _of_plies(data, "trains", plies, bits, _is_training)
     if type(data.get("generation")) is int:
         game.generation = data.pop("generation")
         if not 0 <= game.generation <= MAX_GENERATION:
             raise ValueError(f'"generation" must be from 0 to {MAX_GENERATION:,}')
-    game.comments = _comments(data.pop("comments", {}), len(moves))
+    game.comments = _comments(data.pop("comments", {}), plies)
     tags = data.pop("tags", {})
     year = data.pop("year", None)
     if "notation" in data and type(data.get("plies")) is int:  # a line of `text_output.py`
@@ -149,52 +154,35 @@ def _fill_from_json(game: RawGame, data: Any) -> None:
         game.notations = (notation.lower(),)
 
 
-def _numbers(value: Any, size: int, name: str) -> list[int | None] | None:
-    if value is None:
-        return None
-    whole = isinstance(value, list) and len(value) == size
-    if not whole or not all(
-        number is None or (type(number) is int and abs(number) <= MAX_CLOCK) for number in value
+def _of_plies(
+    data: dict[str, Any], name: str, size: int, accepted: str, fits: Callable[[Any], bool]
+) -> list[Any] | None:
+    """Take a list with an item for each ply out of `data`; None if there is none. Raises ValueError
+    unless all items fit."""
+    value = data.pop(name, None)
+    if value is not None and not (
+        isinstance(value, list) and len(value) == size and all(map(fits, value))
     ):
-        raise ValueError(
-            f'"{name}" must be a list of {size} nulls or integers of at most {MAX_CLOCK:,}'
-        )
-    return list(value)
+        raise ValueError(f'"{name}" must be a list of {size} {accepted}')
+    return value
 
 
-def _visits(value: Any, size: int) -> list[dict[str, int]] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or len(value) != size:
-        raise ValueError(f'"visits" must be a list of {size} objects')
-    for visited in value:
-        if not isinstance(visited, dict) or not all(
-            type(count) is int and 1 <= count <= MAX_VISITS for count in visited.values()
-        ):
-            raise ValueError(
-                '"visits" must have for every ply an object of moves and visits from 1'
-            )
-    return list(value)
+def _is_number(value: Any) -> bool:
+    return value is None or (type(value) is int and abs(value) <= MAX_CLOCK)
 
 
-def _root_values(value: Any, size: int) -> list[float | None] | None:
-    if value is None:
-        return None
-    whole = isinstance(value, list) and len(value) == size
-    if not whole or not all(
-        number is None or (type(number) in (int, float) and abs(number) <= 1) for number in value
-    ):
-        raise ValueError(f'"root_values" must be a list of {size} nulls or numbers in [-1, 1]')
-    return [None if number is None else float(number) for number in value]
+def _is_root_value(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and abs(value) <= 1)
 
 
-def _trains(value: Any, size: int) -> list[int] | None:
-    if value is None:
-        return None
-    whole = isinstance(value, list) and len(value) == size
-    if not whole or not all(type(bits) is int and 0 <= bits <= TRAINS_ALL for bits in value):
-        raise ValueError(f'"trains" must be a list of {size} integers from 0 to {TRAINS_ALL}')
-    return list(value)
+def _is_training(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= TRAINS_ALL
+
+
+def _is_visited(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        type(count) is int and 1 <= count <= MAX_VISITS for count in value.values()
+    )
 
 
 def _comments(value: Any, size: int) -> dict[int, str]:

@@ -77,7 +77,7 @@ class Targets(NamedTuple):
     values: NDArray[np.float32]
     """[P] value of the search for the player to move, NaN if unknown or not used."""
     trains: NDArray[np.uint8]
-    """[P] TRAINS_POLICY + TRAINS_VALUE: whether the move or the visits may be learnt, and the result."""
+    """[P] bits. TRAINS_POLICY: the move or the visits may be learnt; TRAINS_VALUE: the result may be."""
     share: float
     """λ: label = (1 - λ) · result + λ · value of the search."""
     draw_value: float

@@ -26,13 +26,13 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.game_record import TRAINS_POLICY, TRAINS_VALUE, Labels
+from variant_ai.core.data.game_record import Labels
 from variant_ai.core.data.sample import compiled_replay as replay
 from variant_ai.core.data.sample.sampled_games import GameArrays, gather_games, make_frames
 from variant_ai.core.data.sample.value_labels import ValueLabels
@@ -76,17 +76,7 @@ class Batch:
 
     def part(self, first: int, end: int) -> Batch:
         """Views of samples `first` to `end - 1`."""
-        return Batch(
-            self.planes[first:end],
-            self.action[first:end],
-            self.value[first:end],
-            self.plies_left[first:end],
-            self.positions[first:end],
-            self.choices[first:end],
-            self.shares[first:end],
-            self.policy_weight[first:end],
-            self.value_weight[first:end],
-        )
+        return Batch(*(getattr(self, item.name)[first:end] for item in fields(self)))
 
 
 class BatchMaker(ABC):
@@ -322,25 +312,35 @@ class Sampler(BatchMaker):
     # --- filling -------------------------------------------------------------------------------
 
     def _fill(self, out: Batch, first: int, shuffle: bool, mirror: bool, forget: float) -> None:
-        if self._encoding is None:
-            self._fill_slowly(out, first, shuffle, mirror, forget)
-            return
         games = self._games.arrays
         order = replay.Order(self.seed, int(shuffle), int(mirror), float(forget))
         samples = replay.Samples(
             out.planes.reshape(len(out), -1) if self.encoder.compiled else _NO_PLANES,
-            out.action,
-            out.value,
-            out.plies_left,
-            out.positions,
-            out.choices,
-            out.shares,
-            out.policy_weight,
-            out.value_weight,
+            *(getattr(out, item.name) for item in fields(out)[1:]),
         )
+        if self._encoding is None:
+            self._fill_slowly(out, first, shuffle, mirror, forget)
+        else:
+            self._fill_compiled(self._encoding, out, order, first, samples)
+        if self._games.targets is None:
+            out.policy_weight.fill(1)
+            out.value_weight.fill(1)
+        else:
+            replay.fill_targets(games, self._games.targets, order, first, samples)
+
+    def _fill_compiled(
+        self,
+        encoding: replay.Encoding,
+        out: Batch,
+        order: replay.Order,
+        first: int,
+        samples: replay.Samples,
+    ) -> None:
+        games = self._games.arrays
         failure = np.zeros(2, np.int64)
-        filled = replay.fill(self._encoding, games, self._frames, order, first, samples, failure)
+        filled = replay.fill(encoding, games, self._frames, order, first, samples, failure)
         if filled == len(out) and not self.encoder.compiled:
+            shuffle, mirror = bool(order.shuffle), bool(order.mirror)
             flips = np.array([self._locate(first + k, shuffle, mirror)[2] for k in range(filled)])
             for flip in {bool(flipped) for flipped in flips}:
                 chosen = flips == flip
@@ -349,9 +349,7 @@ class Sampler(BatchMaker):
         if filled == len(out) and self.labels == "visits" and visits is None:
             _choose_played(out)
         elif filled == len(out) and visits is not None:
-            filled = replay.fill_choices(
-                self._encoding, games, visits, order, first, samples, failure
-            )
+            filled = replay.fill_choices(encoding, games, visits, order, first, samples, failure)
         if filled != len(out):
             game, ply = failure.tolist()
             problem = (
@@ -360,11 +358,6 @@ class Sampler(BatchMaker):
             raise DataError(
                 f"game {game + 1} of the sampled games, ply {ply + 1}: a code {problem}"
             )
-        if self._games.targets is None:
-            out.policy_weight.fill(1)
-            out.value_weight.fill(1)
-        else:
-            replay.fill_targets(games, self._games.targets, order, first, samples)
 
     def _fill_slowly(
         self, out: Batch, first: int, shuffle: bool, mirror: bool, forget: float
@@ -397,24 +390,6 @@ class Sampler(BatchMaker):
             if self.labels == "visits":
                 _choose_played(out.part(k, k + 1))
                 self._choose_slowly(out.part(k, k + 1), position, game, ply, mirrored)
-            self._target_slowly(out.part(k, k + 1), game, ply)
-
-    def _target_slowly(self, out: Batch, game: int, ply: int) -> None:
-        """`fill_targets` for one sample."""
-        games, targets = self._games.arrays, self._games.targets
-        out.policy_weight[0] = out.value_weight[0] = 1
-        if targets is None:
-            return
-        at = int(games.cumulative[game]) + ply - int(games.skipped[game])
-        bits, value = int(targets.trains[at]), float(targets.values[at])
-        result = float(out.value[0]) if games.results[game] else targets.draw_value
-        has_result, has_value = bool(bits & TRAINS_VALUE), not np.isnan(value)
-        if has_result and has_value:
-            out.value[0] = (1 - targets.share) * result + targets.share * value
-        else:
-            out.value[0] = result if has_result else value if has_value else 0
-        out.value_weight[0] = has_result or has_value
-        out.policy_weight[0] = bool(bits & TRAINS_POLICY)
 
     def _choose_slowly(
         self, out: Batch, position: Position, game: int, ply: int, mirrored: bool

@@ -32,7 +32,6 @@ MAX_BYTES = 1 << 31
 
 Texts = tuple[list[str], NDArray[np.int32]]
 """Distinct texts, and the index of the text of each row, int32 [rows]."""
-Column = NDArray[Any] | Texts
 _INTEGERS = ("u1", "i1", "u2", "i2", "u4", "i4", "i8")
 
 
@@ -80,6 +79,17 @@ class Columns:
         head = directory.encode()
         raw = b"".join([struct.pack("<I", len(head)), head, *(part[3] for part in self._parts)])
         return zstandard.ZstdCompressor(level=LEVEL, write_content_size=True).compress(raw)
+
+
+def unshifted(stored: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of a column of `Columns.add_optional`, in which 0 stands for None."""
+    return np.where(stored > 0, stored - 1, stored)
+
+
+def optional_numbers(stored: NDArray[np.int64]) -> list[int | None]:
+    """Return the same with None for 0."""
+    numbers = zip(stored.tolist(), unshifted(stored).tolist(), strict=True)
+    return [number if given else None for given, number in numbers]
 
 
 class ColumnError(ValueError):
@@ -132,7 +142,7 @@ class ColumnReader:
         return np.ascontiguousarray(grouped.T).view(f"<{dtype}").reshape(count).astype(np.int64)
 
     def optional(self, name: str) -> list[int | None]:
-        return [None if v == 0 else v - 1 if v > 0 else v for v in self.integers(name).tolist()]
+        return optional_numbers(self.integers(name))
 
     def texts(self, name: str) -> Texts:
         """Texts of a column. Raises ColumnError if a row refers to a missing text."""

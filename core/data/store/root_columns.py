@@ -9,14 +9,19 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import MAX_GENERATION, TRAINS_ALL, GameRecord
-from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Columns
-from variant_ai.core.data.store.store_format import Moves, Pending, known
+from variant_ai.core.data.store.columns import (
+    ColumnError,
+    ColumnReader,
+    Columns,
+    optional_numbers,
+    unshifted,
+)
+from variant_ai.core.data.store.store_format import Moves, Pending, PlyColumn, known
 from variant_ai.core.data.store.visits import VisitBlock, VisitsHash, add_visits
 from variant_ai.core.errors import DataError
 from variant_ai.core.system.text_tables import counted
@@ -25,8 +30,6 @@ STEPS = 10_000
 """Root values are kept as whole multiples of 1 / STEPS."""
 NO_VALUE = np.int16(-32_768)
 """A missing root value among multiples."""
-
-Number = TypeVar("Number", np.int16, np.uint8)
 
 
 def check_root(record: GameRecord) -> None:
@@ -83,22 +86,19 @@ class RootBlock:
         """Raises ColumnError if the columns do not fit each other or the games of the shard."""
         columns = ColumnReader(body)
         self.visits = VisitBlock(columns, squares, moves)
-        self._ends = np.cumsum(moves.plies)
-        self._begins = self._ends - moves.plies
-        self._has_values, steps = _of_plies(columns, "root_values", moves)
-        # optional numbers are shifted by one: 0 is none
-        shifted = np.where(steps > 0, steps - 1, steps)
-        if shifted.size and not -STEPS <= int(shifted.min()) <= int(shifted.max()) <= STEPS:
+        self._values = PlyColumn(columns, "root_values", moves.plies)
+        steps = unshifted(self._values.values)
+        if steps.size and not -STEPS <= int(steps.min()) <= int(steps.max()) <= STEPS:
             raise ColumnError("a root value is out of range")
-        self.steps = _spread(
-            np.where(steps == 0, NO_VALUE, shifted), self._has_values, moves, NO_VALUE
-        )
-        """[P] int16 root values times STEPS, NO_VALUE if unknown; empty if no game has any."""
-        self._has_trains, bits = _of_plies(columns, "trains", moves)
+        steps[self._values.values == 0] = NO_VALUE
+        self.steps = self._values.spread(steps, NO_VALUE)
+        """[P] int16 root values times STEPS, NO_VALUE if unknown."""
+        self._trains = PlyColumn(columns, "trains", moves.plies)
+        bits = self._trains.values
         if bits.size and not 0 <= int(bits.min()) <= int(bits.max()) <= TRAINS_ALL:
             raise ColumnError("a number of 'trains' is out of range")
-        self.trains = _spread(bits, self._has_trains, moves, np.uint8(TRAINS_ALL))
-        """[P] uint8 heads that may learn (`GameRecord.trains`); empty if no game has them."""
+        self.trains = self._trains.spread(bits, np.uint8(TRAINS_ALL))
+        """[P] uint8 heads that may learn (`GameRecord.trains`)."""
         self.generations: list[int | None] = [None] * len(moves.plies)
         """[n] generation of each game."""
         if "generation" in columns:
@@ -108,40 +108,12 @@ class RootBlock:
 
     def add_to(self, record: GameRecord, game: int) -> None:
         """Set root values, `trains` and generation of the record of a game."""
-        here = slice(int(self._begins[game]), int(self._ends[game]))
-        if self._has_values[game]:
-            record.root_values = [
-                None if step == NO_VALUE else step / STEPS for step in self.steps[here].tolist()
-            ]
-        if self._has_trains[game]:
-            record.trains = self.trains[here].tolist()
+        steps, bits = self._values.of(game), self._trains.of(game)
+        if steps is not None:
+            numbers = optional_numbers(steps)
+            record.root_values = [None if step is None else step / STEPS for step in numbers]
+        record.trains = None if bits is None else bits.tolist()
         record.generation = self.generations[game]
-
-
-def _of_plies(
-    columns: ColumnReader, name: str, moves: Moves
-) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Games that have a column of plies, bool [n], and its numbers. Raises ColumnError."""
-    games = len(moves.plies)
-    if f"has_{name}" not in columns:
-        return np.zeros(games, np.bool_), np.zeros(0, np.int64)
-    has, values = columns.integers(f"has_{name}").astype(np.bool_), columns.integers(name)
-    if len(has) != games:
-        raise ColumnError(f"column 'has_{name}' does not have {games} rows")
-    if len(values) != int(moves.plies[has].sum()):
-        raise ColumnError(f"column {name!r} does not have a row for each ply")
-    return has, values
-
-
-def _spread(
-    values: NDArray[np.int64], has: NDArray[np.bool_], moves: Moves, missing: Number
-) -> NDArray[Number]:
-    """Numbers of all plies of a shard, `missing` in games that have none; empty if no game has any."""
-    if not has.any():
-        return np.zeros(0, type(missing))
-    spread = np.full(int(moves.plies.sum()), missing)
-    spread[np.repeat(has, moves.plies)] = values
-    return spread
 
 
 def join_root(
@@ -154,10 +126,9 @@ def join_root(
     for plies, block in shards:
         values.append(np.full(plies, np.nan, np.float32))
         trains.append(np.full(plies, TRAINS_ALL, np.uint8))
-        if block is not None and block.steps.size:
+        if block is not None:
             exact = block.steps.astype(np.float32) / np.float32(STEPS)
             values[-1] = np.where(block.steps == NO_VALUE, np.float32(np.nan), exact)
-        if block is not None and block.trains.size:
             trains[-1] = block.trains
     every = np.concatenate(trains) if trains else np.zeros(0, np.uint8)
     return known(values), None if (every == TRAINS_ALL).all() else every
@@ -178,8 +149,7 @@ class RootHash:
         steps, trains = np.full(plies, NO_VALUE), np.full(plies, TRAINS_ALL, np.uint8)
         if block is not None:
             self._has_visits |= bool(block.visits.has.any())
-            steps = block.steps if block.steps.size else steps
-            trains = block.trains if block.trains.size else trains
+            steps, trains = block.steps, block.trains
         self._has_values |= bool((steps != NO_VALUE).any())
         self._has_trains |= bool((trains != TRAINS_ALL).any())
         self._steps.update(steps.tobytes())

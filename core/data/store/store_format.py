@@ -20,14 +20,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import GameRecord, Result
 from variant_ai.core.data.store.blocks import Scan, scan
-from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Columns
+from variant_ai.core.data.store.columns import (
+    ColumnError,
+    ColumnReader,
+    Columns,
+    optional_numbers,
+    unshifted,
+)
 from variant_ai.core.errors import DataError
 from variant_ai.core.system.text_tables import counted
 
@@ -75,6 +81,7 @@ FACT_FIELDS = (
 facts_of = attrgetter(*FACT_FIELDS)
 
 Codes = NDArray[np.uint16]
+Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +271,40 @@ def _packed(texts: dict[str, str]) -> str:
     return json.dumps(texts, ensure_ascii=False, separators=(",", ":")) if texts else ""
 
 
+class PlyColumn:
+    """Numbers of the plies of the games of a shard, which some games have and others have not."""
+
+    def __init__(self, columns: ColumnReader, name: str, plies: NDArray[np.int64]) -> None:
+        """plies: of each game. Raises ColumnError if the columns do not fit them."""
+        games = len(plies)
+        self.has = np.zeros(games, np.bool_)
+        """[games] games that have the column."""
+        self.values = np.zeros(0, np.int64)
+        """Numbers of these games, one after the other."""
+        if f"has_{name}" in columns:
+            self.has = columns.integers(f"has_{name}").astype(np.bool_)
+            self.values = columns.integers(name)
+        if len(self.has) != games:
+            raise ColumnError(f"column 'has_{name}' does not have {counted(games, 'row')}")
+        self._plies = np.where(self.has, plies, 0)
+        self._ends = np.cumsum(self._plies)
+        if len(self.values) != int(self._plies.sum()):
+            raise ColumnError(f"column {name!r} does not have a row for each ply")
+        self._on = np.repeat(self.has, plies)
+
+    def of(self, game: int) -> NDArray[np.int64] | None:
+        """Numbers of a game, None if it has none."""
+        end = int(self._ends[game])
+        return self.values[end - int(self._plies[game]) : end] if self.has[game] else None
+
+    def spread(self, values: NDArray[Any], missing: Number) -> NDArray[Number]:
+        """Numbers of all plies of the shard. values: one for each of `values`; missing: for the plies
+        of games without the column."""
+        spread = np.full(len(self._on), missing)
+        spread[self._on] = values
+        return spread
+
+
 class Notes:
     """NOTE block, read; `add_to` sets the fields of a record."""
 
@@ -271,16 +312,7 @@ class Notes:
         """Raises ColumnError if the columns do not fit the games."""
         columns = ColumnReader(body)
         games = len(moves.plies)
-        self._lists: dict[str, tuple[list[bool], list[int], list[int | None]]] = {}
-        for name in ("scores", "clocks"):
-            has = columns.integers(f"has_{name}").astype(bool)
-            if len(has) != games:
-                raise ColumnError(f"column 'has_{name}' does not have {counted(games, 'row')}")
-            values = columns.optional(name)
-            ends = np.cumsum(np.where(has, moves.plies, 0))
-            if len(values) != (int(ends[-1]) if games else 0):
-                raise ColumnError(f"column {name!r} does not have a row for each ply")
-            self._lists[name] = (has.tolist(), ends.tolist(), values)
+        self._lists = {name: PlyColumn(columns, name, moves.plies) for name in ("scores", "clocks")}
         self._texts: dict[str, list[dict[str, str]]] = {}
         for name in ("comments", "tags"):
             table, rows = columns.texts(name)
@@ -288,7 +320,6 @@ class Notes:
                 raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
             parsed = [json.loads(text) if text else {} for text in table]
             self._texts[name] = [parsed[row] for row in rows.tolist()]
-        self._plies = moves.plies.tolist()
 
     def add_to(self, record: GameRecord, game: int) -> None:
         record.scores, record.clocks = self._list("scores", game), self._list("clocks", game)
@@ -296,20 +327,16 @@ class Notes:
         record.tags = dict(self._texts["tags"][game])
 
     def _list(self, name: str, game: int) -> list[int | None] | None:
-        has, ends, values = self._lists[name]
-        return values[ends[game] - self._plies[game] : ends[game]] if has[game] else None
+        found = self._lists[name].of(game)
+        return None if found is None else optional_numbers(found)
 
 
 def read_scores(body: bytes, moves: Moves) -> NDArray[np.float32]:
     """Scores of a NOTE block: [plies] centipawns of the mover, NaN if unknown. Raises ColumnError."""
-    columns = ColumnReader(body)
-    has, values = columns.integers("has_scores").astype(np.bool_), columns.integers("scores")
-    if len(has) != len(moves.plies) or len(values) != int(moves.plies[has].sum()):
-        raise ColumnError("column 'scores' does not have a row for each ply")
-    scores = np.full(int(moves.plies.sum()), np.nan, np.float32)
-    shifted = np.where(values > 0, values - 1, values)  # 0 is none (`Columns.add_optional`)
-    scores[np.repeat(has, moves.plies)] = np.where(values == 0, np.nan, shifted)
-    return scores
+    column = PlyColumn(ColumnReader(body), "scores", moves.plies)
+    missing = column.values == 0
+    scores = np.where(missing, np.float32(np.nan), unshifted(column.values).astype(np.float32))
+    return column.spread(scores, np.float32(np.nan))
 
 
 def known(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32] | None:

@@ -55,8 +55,8 @@ class Interruption:
 
     mark: dict[str, Any]
     end: int
-    """Byte after its last shard. If its run is the last one the command resumes there, otherwise at
-    the end of the store."""
+    """Offset just behind the command's last complete shard. Writing resumes there if no other command
+    has appended since, otherwise at the end of the store."""
     blocks: int
     """Number of blocks before that byte."""
     is_last: bool

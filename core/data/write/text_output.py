@@ -20,9 +20,6 @@ from variant_ai.core.errors import DataError, os_reason
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
 
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-"""Suffixes of files that are written compressed."""
-
 _JSON_FIELDS = (
     ("white", "white"),
     ("black", "black"),
@@ -97,7 +94,7 @@ def move_line(rules: Rules, notation: Notation, record: GameRecord) -> str:
 def text_file(path: Path | None) -> Iterator[TextIO]:
     """Open a UTF-8 file for writing, which gets its name when it is complete; None is stdout.
 
-    Names ending in one of `COMPRESSED` are compressed. On an error no file remains, and an older file
+    Names ending in .gz, .bz2, .xz or .zst are compressed. On an error no file remains, and an older file
     of the name is unchanged; Ctrl-C keeps the text written so far. Raises DataError for errors such
     as a full disk.
     """

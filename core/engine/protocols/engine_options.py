@@ -234,7 +234,7 @@ OPTIONS: tuple[Option, ...] = (
     _combo("Analysis Contempt", "Both", ("Off", "White", "Black", "Both"), _NO_EFFECT,
            effect=False, ucci=False),
     _combo("Protocol", "uci", (*DIALECTS.names, "xboard"), "Accepted, without effect: the "
-           "first word of the client decides", effect=False, ucci=False),
+           "first word of the client decides. XBoard needs the bridge uci2wb", effect=False, ucci=False),
 )  # fmt: skip
 
 UCCI_OPTIONS: tuple[Option, ...] = (

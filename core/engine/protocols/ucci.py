@@ -38,6 +38,7 @@ class Ucci(Dialect):
 
     name = "ucci"
     first_word = "ucci"
+    notation = "iccs"
     first_rank = 0
     has_variants = False
     has_verdicts = True

@@ -85,8 +85,12 @@ class Dialect:
     """Name in `core.factories.DIALECTS` and in `protocols:` of a spec."""
     first_word = "uci"
     """The handshake of the client, which selects the protocol."""
+    notation = "uci"
+    """Notation of the client's moves: `uci`, `iccs` (ranks from 0) or `usi`."""
     first_rank = 1
     """Number of the first rank: 1 in UCI, 0 in UCCI and cyclone."""
+    board = (8, 8)
+    """Files and ranks of the variant, for a notation that depends on them."""
     has_variants = True
     """True if the client can choose the variant by UCI_Variant."""
     bare_dialect = ""
@@ -202,6 +206,7 @@ class Cyclone(Dialect):
     """UCI of xiangqi GUIs: ranks from 0, a bare `fen` or `startpos`, one variant."""
 
     name = "cyclone"
+    notation = "iccs"
     first_rank = 0
     has_variants = False
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ MOST_FAILURES = 5
 """Players in a row that die before their first game ends, until the run ends."""
 ENDING = 30.0
 """Seconds that the thread has to end; it waits for the cluster, which may be gone."""
+PATIENCE = 60.0
+"""Seconds without any answer of a player, after which a message names what players wait for."""
 _PAUSE = 0.5
 
 
@@ -131,6 +134,7 @@ class ClusterGames(GameSupply):
     # --- the thread ------------------------------------------------------------------------------
 
     def _collect(self) -> None:
+        waits_since: float | None = time.monotonic()
         try:
             while not self._closed.is_set():
                 self._recruit()
@@ -139,8 +143,28 @@ class ClusterGames(GameSupply):
                     while self._idle:
                         self._send(self._idle.pop())
                 self._receive()
+                if self._proven:
+                    waits_since = None
+                elif waits_since is not None and time.monotonic() - waits_since > PATIENCE:
+                    waits_since = None
+                    self._report(self._missing())
         except Exception as error:  # reaches the user by `next_game`
             self._error = error
+
+    def _missing(self) -> str:
+        """Return a sentence on what a player asks for and what the cluster has."""
+        asked, has = self._cluster, self._ray.cluster_resources()
+        free = self._ray.available_resources()
+
+        def amount(name: str) -> str:
+            return f"{has.get(name, 0):g} {name}s ({free.get(name, 0):g} free)"
+
+        return (
+            f"no player has answered for {PATIENCE:.0f} s; each asks for {asked.player_cpus:g} CPUs and "
+            f"{asked.player_gpus:g} GPUs on one machine, and the cluster has {amount('CPU')} and "
+            f"{amount('GPU')}. If that is too little, set cluster.player_cpus and cluster.player_gpus, or "
+            "add machines; the run waits"
+        )
 
     def _recruit(self) -> None:
         """Add players, as many as the cluster has room for."""

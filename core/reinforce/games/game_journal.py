@@ -7,6 +7,7 @@ from its journal, which is deleted afterwards.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -53,6 +54,7 @@ class GameJournal:
                 written = 0
                 while written < len(line):
                     written += self._file.write(line[written:])
+                os.fsync(self._file.fileno())
             except OSError:
                 self._file.truncate(self._end)
                 raise

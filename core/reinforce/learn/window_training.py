@@ -56,12 +56,19 @@ class Course:
     """Steps of the learner when the generation ends, over all generations."""
     progress: float
     """Share of the run's budget that is used up, in [0, 1]; 0 without a budget."""
+    lr: float
+    """Learning rate."""
 
 
-def learning_rate(learning: Learning, progress: float) -> float:
-    """Learning rate: from `lr` to `lr_end`, exponentially in the progress of the run."""
+def learning_rate(learning: Learning, progress: float, last: float | None = None) -> float:
+    """Learning rate: from `lr` to `lr_end`, exponentially in the progress of the run.
+
+    last: that of the generation before. A larger budget sets the progress back; the rate stays then
+    until it is due again.
+    """
     end = learning.lr if learning.lr_end is None else learning.lr_end
-    return float(learning.lr * (end / learning.lr) ** progress)
+    rate = float(learning.lr * (end / learning.lr) ** progress)
+    return rate if last is None or end > learning.lr else min(rate, last)
 
 
 def root_value_share(learning: Learning, progress: float) -> float:
@@ -128,7 +135,7 @@ class WindowTraining:
         if isinstance(start, FileStart):
             write_whole(path, start.path.read_bytes())
             return
-        config = self.config(Course(0, 1, 0.0), ())
+        config = self.config(Course(0, 1, 0.0, self.settings.learning.lr), ())
         if isinstance(start, CheckpointStart):
             net = start.checkpoint.build(builders=self.builders)
         else:
@@ -138,7 +145,6 @@ class WindowTraining:
     def config(self, course: Course, stores: tuple[str, ...]) -> TrainConfig:
         """Return the configuration of the training up to the end of a generation."""
         settings, learning = self.settings, self.settings.learning
-        rate = learning_rate(learning, course.progress)
         start = "" if self.start is None else str(self.start.path.resolve())
         return TrainConfig(
             variant=self.spec.variant,
@@ -155,8 +161,8 @@ class WindowTraining:
             steps=course.steps,
             batch=learning.batch,
             optimiser=learning.optimiser,
-            lr_max=rate,
-            lr_min=rate,
+            lr_max=course.lr,
+            lr_min=course.lr,
             weight_decay=learning.weight_decay,
             value_weight=learning.value_weight,
             spike=SETTLING,

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 
 def visit_schedule(nodes: int, considered: int) -> list[int]:
-    """Return for each visit of a search how many visits the moves that may get it hold.
+    """Return the schedule: entry k is the number of visits that a root move must have to be a candidate
+    for visit k.
 
     Of `considered` moves, each gets max(1, nodes // (ceil(log2 considered) * moves left)) visits a
     round; then the better half stays, at least two. The last round is cut at `nodes`.

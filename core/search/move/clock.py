@@ -3,6 +3,7 @@
     sudden death   remaining / (50 - own moves played) + 0.7 · increment
                    from 40 own moves on: 0.05 · remaining + 0.7 · increment
     moves to go    an equal share of the remaining time + 0.7 · increment
+    byoyomi        the same with byoyomi as increment; all that is left once less than one byoyomi remains
 
 All times are in seconds. A `TimeManager` serves one player and does not depend on boards or engines: the
 caller reports the state of the search (`Progress`) and calls `verdict`.
@@ -65,6 +66,8 @@ class Clock:
     increment: float = 0.0
     moves_to_go: int | None = None
     """Own moves until the next time control, including this one; None: sudden death."""
+    byoyomi: float = 0.0
+    """Seconds for each move once `remaining` is used up, as in shogi."""
 
 
 @dataclass(frozen=True)
@@ -189,8 +192,10 @@ class TimeManager:
         """Return the time for a move. own_moves: moves that the player has made in the game, including
         those from an opening book."""
         cost = self._cost
-        left = max(clock.remaining - cost, LEAST)
-        if clock.moves_to_go:
+        left = max(clock.remaining + clock.byoyomi - cost, LEAST)
+        if clock.remaining < clock.byoyomi:  # what is not spent now is lost
+            target = cap = left - self._reserve
+        elif clock.moves_to_go:
             moves = clock.moves_to_go
             # every move costs this once
             share = max(clock.remaining - moves * cost, LEAST) / moves
@@ -201,7 +206,8 @@ class TimeManager:
                 share = clock.remaining / (GAME_LENGTH - own_moves)
             else:
                 share = PROPORTION * clock.remaining
-            target = self.speed * (share + INCREMENT_SHARE * clock.increment)
+            bonus = clock.increment + clock.byoyomi
+            target = self.speed * (share + INCREMENT_SHARE * bonus)
             target = min(target - cost, TARGET_CAP * left)
             cap = left * CRITICAL_SHARE * TARGET_CAP
         if self.jitter > 0:
@@ -213,8 +219,8 @@ class TimeManager:
         """Return whether there is time to "search"; "look" allows one evaluation only, "at once" not
         even that."""
         cost = self._cost
-        left, reserve = clock.remaining - cost, self._reserve
-        paid = clock.moves_to_go == 1 or clock.increment >= cost + SCARCE
+        left, reserve = clock.remaining + clock.byoyomi - cost, self._reserve
+        paid = clock.moves_to_go == 1 or clock.increment + clock.byoyomi >= cost + SCARCE
         if left < NO_TIME * reserve and not (paid and left >= reserve + SCARCE):
             return "at once"
         scarce = self.budget(clock, own_moves).maximum < SCARCE

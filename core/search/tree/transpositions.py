@@ -20,6 +20,8 @@ from variant_ai.core.spec.plane_layout import input_planes, last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
 
 READS_PLY, READS_CLOCK, READS_CHECKS, READS_REPETITIONS = 1, 2, 4, 8
+MAX_SHOWN_REPETITIONS = 4
+"""Most repetitions that planes can show, see `RepetitionPlanes`."""
 MOVES_SHIFT = 4
 """The bits from here on hold the number of last moves that are used."""
 
@@ -55,8 +57,9 @@ def node_key(p: Position, i: Number, read: Number) -> Number:
         packed |= (np.uint64(position["checks"][0]) & np.uint64(0x3FF)) << np.uint64(32)
         packed |= (np.uint64(position["checks"][1]) & np.uint64(0x3FF)) << np.uint64(42)
     if read & READS_REPETITIONS:
-        seen = min(np.int64(position["repetitions"]), np.int64(2))
-        packed |= np.uint64(seen) << np.uint64(52)
+        seen = np.uint64(min(np.int64(position["repetitions"]), np.int64(MAX_SHOWN_REPETITIONS)))
+        packed |= (seen & np.uint64(3)) << np.uint64(52)
+        packed |= (seen >> np.uint64(2)) << np.uint64(62)
     key = position["key"] ^ mixed(packed)
     for k in range(read >> MOVES_SHIFT):
         move = np.uint64(position["last_moves"][k])

@@ -27,13 +27,8 @@ from torch.nn import functional
 from variant_ai.core.nets.heads import PLIES_UNIT
 from variant_ai.core.nets.network import Network, outputs_of
 from variant_ai.core.train.loop.distributed import Workers
-from variant_ai.core.train.measure.metrics import (
-    LossWeights,
-    Scores,
-    SoftLabels,
-    losses,
-    rank_of,
-)
+from variant_ai.core.train.loop.loss import LossWeights, SoftLabels, losses
+from variant_ai.core.train.measure.metrics import Scores, rank_of
 
 
 class BatchResult(NamedTuple):

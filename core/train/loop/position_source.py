@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from variant_ai.core.rules.position import Position
-from variant_ai.core.train.measure.metrics import LossWeights, SoftLabels
+from variant_ai.core.train.loop.loss import LossWeights, SoftLabels
 
 
 class Samples(Protocol):

@@ -19,6 +19,7 @@ from variant_ai.core.data.store.game_store import NO_RATING, Store
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
+from variant_ai.core.train.loop.loss import SoftLabels
 from variant_ai.core.train.loop.position_source import Source, loss_weights, soft_labels
 from variant_ai.core.train.measure.calibration import (
     Calibration,
@@ -31,7 +32,6 @@ from variant_ai.core.train.measure.metrics import (
     Interval,
     Metrics,
     Scores,
-    SoftLabels,
     intervals,
     paired_differences,
     score,

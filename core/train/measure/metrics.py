@@ -25,13 +25,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
+
+from variant_ai.core.train.loop.loss import LossWeights, SoftLabels, losses
 
 TOP = 5
 Z95 = 1.959963984540054
@@ -205,41 +206,6 @@ class Scores:
         if self.wdl is not None and part.wdl is not None:
             self.wdl[at:end] = part.wdl
         return end
-
-
-class LossWeights(NamedTuple):
-    """Weights of the losses of B positions, 0 if a policy or a value must not be learnt."""
-
-    policy: Tensor
-    """[B]."""
-    value: Tensor
-    """[B]."""
-
-
-class SoftLabels(NamedTuple):
-    """Labels of a policy that are more than one move: π of a search ([CrazyAra-preprint] eq. 1)."""
-
-    choices: Tensor
-    """[B, K] int64 actions."""
-    shares: Tensor
-    """[B, K], each row adding up to 1; a share of 0 is padding."""
-
-
-def losses(
-    value: Tensor, logits: Tensor, action: Tensor, outcome: Tensor, soft: SoftLabels | None = None
-) -> tuple[Tensor, Tensor]:
-    """Policy loss and value loss (z - v)^2 of each position, both [B]. The policy loss is -log p(move
-    played), or -Σ π · log p if `soft` gives π.
-
-    value [B], logits [B, A], action int64 [B], outcome [B]. The training loss is the mean of
-    policy + α · value ([CrazyAra-preprint] eq. 1); its term c ‖θ‖² is the optimiser's weight decay.
-    """
-    if soft is None:
-        policy = functional.cross_entropy(logits.float(), action, reduction="none")
-    else:
-        known = functional.log_softmax(logits.float(), 1).gather(1, soft.choices)
-        policy = -(soft.shares * known).sum(1)
-    return policy, (outcome - value.float()).square()
 
 
 def rank_of(logits: Tensor, action: Tensor) -> Tensor:

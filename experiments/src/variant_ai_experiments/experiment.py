@@ -67,7 +67,6 @@ command.add_command(n_e6, "n-e6")
     "--scale",
     type=click.Choice(["small", "full"]),
     default="small",
-    show_default=True,
     help="small: minutes on two cores; full: as published, for a GPU.",
 )
 @click.option(

@@ -64,7 +64,6 @@ WARM = 20
     "low",
     type=FiniteRange(0, min_open=True),
     default=1e-4,
-    show_default=True,
     help="Learning rate of the first step.",
 )
 @click.option(
@@ -72,18 +71,14 @@ WARM = 20
     "high",
     type=FiniteRange(0, min_open=True),
     default=10.0,
-    show_default=True,
     help="Learning rate of the last step, unless the loss rises earlier.",
 )
-@click.option(
-    "--steps", type=click.IntRange(min=40), default=200, show_default=True, help="Number of steps."
-)
+@click.option("--steps", type=click.IntRange(min=40), default=200, help="Number of steps.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     default=Path("lr-find.png"),
-    show_default=True,
     help="Picture to write.",
 )
 @replace_option

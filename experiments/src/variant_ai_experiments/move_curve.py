@@ -94,14 +94,12 @@ STYLES = ("-", "--", "-", "-.", ":")
     "simulations",
     type=click.IntRange(min=1),
     default=20_000,
-    show_default=True,
     help="Nodes of each setting.",
 )
 @click.option(
     "--points",
     type=click.IntRange(2, 2000),
     default=200,
-    show_default=True,
     help="Points of each curve.",
 )
 @click.option("--only", "only", multiple=True, metavar="SETTING", help="Only these settings.")

@@ -47,6 +47,7 @@ def _position_options(command: F) -> F:
         click.option(
             "--moves",
             default="",
+            show_default=False,
             metavar="MOVES",
             help="UCI moves to play first, separated by spaces.",
         ),
@@ -150,7 +151,13 @@ def activations(
 @variant_option(required=False, help="Reject nets of another variant or spec.")
 @_position_options
 @notation_option()
-@click.option("--played", default="", metavar="MOVE", help="Mark this move, written in --notation.")
+@click.option(
+    "--played",
+    default="",
+    show_default=False,
+    metavar="MOVE",
+    help="Mark this move, written in --notation.",
+)
 @_output
 @replace_option
 @json_option

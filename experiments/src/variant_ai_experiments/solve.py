@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     "--wait",
     type=FiniteRange(min=0, min_open=True),
     default=120.0,
-    show_default=True,
     help="Seconds for a puzzle, after which the player counts as hung.",
 )
 @json_option

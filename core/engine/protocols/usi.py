@@ -1,0 +1,138 @@
+"""USI, the protocol of shogi GUIs: lines to commands, and answers to lines.
+
+Differences from UCI: options of the protocol begin with USI_ and names have no blanks; positions are SFENs
+and moves `7g7f` (`core/rules/text/usi_notation.py`); `go` has byoyomi, and its `mate` asks for a mate
+within a time, which this engine declines; a mate is counted in plies; a player without a move resigns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from variant_ai.core.engine.commands import (
+    Command,
+    Go,
+    Ignored,
+    NewGame,
+    Respond,
+    SetOption,
+    SetPosition,
+    Unreadable,
+)
+from variant_ai.core.engine.protocols.engine_options import VARIANT, Option, canonical, declare
+from variant_ai.core.engine.protocols.uci import (
+    UNREADABLE_NODES,
+    Dialect,
+    Identity,
+    Info,
+    parse_position,
+    read_go,
+    shown,
+)
+from variant_ai.core.errors import FenError
+
+if TYPE_CHECKING:
+    from variant_ai.core.engine.protocols.chosen_options import OptionSet
+
+NAMES = {"Hash": "USI_Hash", "Ponder": "USI_Ponder"}
+"""Options with another name in USI."""
+_OWN_NAMES = {canonical(usi): uci for uci, usi in NAMES.items()}
+_TIMES = dict.fromkeys(("btime", "wtime", "binc", "winc", "byoyomi", "movetime"), 1e-3)
+_COUNTS = ("movestogo", "nodes", "depth")
+_FLAGS = ("infinite", "ponder", "searchmoves")
+
+
+class Usi(Dialect):
+    """USI."""
+
+    name = "usi"
+    first_word = "usi"
+    notation = "usi"
+    has_variants = False
+
+    def declared(self, options: OptionSet) -> Sequence[Option]:
+        """The variant is among them, because there are several shogi variants."""
+        return [
+            replace(
+                option,
+                name=NAMES.get(option.name, option.name).replace(" ", "_"),
+                default=options.text(VARIANT) if option.name == VARIANT else option.default,
+            )
+            for option in options.uci
+        ]
+
+    def parse(self, text: str) -> Command | None:
+        words = text.split()
+        word, rest = (words[0].lower(), words[1:]) if words else ("", [])
+        if word == "position":
+            return parse_usi_position(rest)
+        if word == "go":
+            if rest[:1] == ["mate"]:
+                return Respond("checkmate notimplemented")
+            return parse_usi_go(rest)
+        if word == "usinewgame":
+            return NewGame()
+        if word == "gameover":
+            return Ignored()
+        command = super().parse(text)
+        if isinstance(command, SetOption):
+            return command._replace(name=_OWN_NAMES.get(canonical(command.name), command.name))
+        return command
+
+    def greeting(self, identity: Identity, options: Iterable[Option]) -> list[str]:
+        lines = [f"id name {identity.name}", f"id author {identity.author}"]
+        return [*lines, *map(declare, options), "usiok"]
+
+    def info(self, info: Info) -> list[str]:
+        line = super().info(replace(info, mate=None, wdl=None))[0]
+        if info.mate is not None:
+            plies = 2 * info.mate - 1 if info.mate > 0 else 2 * info.mate
+            line = line.replace(f"score cp {info.cp}", f"score mate {plies}", 1)
+        return [line]
+
+    def no_move(self, result: int) -> list[str]:
+        return ["bestmove win" if result > 0 else "bestmove resign"]
+
+    def squares(self, move: str) -> str:
+        from variant_ai.core.rules.text.usi_notation import usi
+
+        return usi(move, *self.board)
+
+
+def parse_usi_position(words: Sequence[str]) -> Command:
+    """Parse `startpos` or `sfen S`, optionally followed by `moves` and any number of moves."""
+    from variant_ai.core.rules.text.usi_notation import fen_of_sfen
+
+    if words[:1] == ["startpos"]:
+        return parse_position(words)
+    if words[:1] != ["sfen"]:
+        given = shown(words[0]) if words else "nothing"
+        return Unreadable(f"position: {given} where `startpos` or `sfen` is expected")
+    end = words.index("moves") if "moves" in words else len(words)
+    try:
+        fen = fen_of_sfen(" ".join(words[1:end]))
+    except FenError as error:
+        return Unreadable(f"position: {error}")
+    return SetPosition(fen, tuple(words[end + 1 :]))
+
+
+def parse_usi_go(given: Sequence[str]) -> Go:
+    """Parse `go [ponder] btime T wtime T [byoyomi T | binc T winc T]`, `go infinite`, `go nodes N`, …"""
+    times, counts, flags, moves, problems = read_go(given, _TIMES, _COUNTS, _FLAGS)
+    byoyomi = times.get("byoyomi")
+    usual = None if byoyomi is None else 0.0
+    return Go(
+        times=(times.get("btime", usual), times.get("wtime", usual)),
+        increments=(times.get("binc"), times.get("winc")),
+        byoyomi=byoyomi,
+        moves_to_go=counts.get("movestogo"),
+        depth=counts.get("depth"),
+        nodes=counts.get("nodes"),
+        movetime=times.get("movetime"),
+        infinite="infinite" in flags,
+        ponder="ponder" in flags,
+        search_moves=tuple(moves),
+        problems=tuple(problems),
+    ).with_limit(UNREADABLE_NODES)
