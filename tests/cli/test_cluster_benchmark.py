@@ -68,5 +68,5 @@ def test_a_page_without_a_place_for_the_tables(
     page = tmp_path / "page.md"
     page.write_text("no marks")
     monkeypatch.setattr(sys, "argv", ["cluster.py", "--into", str(page)])
-    with pytest.raises(DataError, match="written by benchmarks/cluster.py"):
+    with pytest.raises(DataError, match=r"written by benchmarks/cluster\.py"):
         cluster.main()
