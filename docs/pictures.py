@@ -12,7 +12,9 @@ from pathlib import Path
 from variant_ai.cli.main import cli
 
 FOLDER = Path(__file__).parent / "pictures"
-SEARCH = "--nodes 3000 --evaluator onnx --precision fp32 --set deterministic=true --arrows 4"
+SEARCH = (
+    "--nodes 3000 --evaluator onnx --precision fp32 --set deterministic=true --arrows 4 --replace"
+)
 CRAZYHOUSE = (
     "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 c2c3 g8f6 d2d4 e5d4 c3d4 c5b4 c1d2 f6e4 d2b4 c6b4 c4f7 e8f7"
 )

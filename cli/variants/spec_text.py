@@ -239,8 +239,8 @@ def ranges(numbers: Iterable[int]) -> str:
 
 def written_out(spec: VariantSpec, path: Path) -> dict[str, Any]:
     """Return the words of a spec merged with those it extends."""
+    from variant_ai.core.spec.files.yaml_reader import plain_values
     from variant_ai.core.spec.inheritance import read_spec_file
-    from variant_ai.core.spec.yaml_reader import plain_values
 
     tree = plain_values(read_spec_file(path))
     return {"spec": 1, "variant": spec.variant, **tree}

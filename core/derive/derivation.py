@@ -16,8 +16,8 @@ from variant_ai.core.derive.spec_draft import draft
 from variant_ai.core.errors import UnknownNameError, VariantAIError
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant
 from variant_ai.core.rules.kernel.rule_tables import missing_words
-from variant_ai.core.spec.fairy_ini import read_ini
-from variant_ai.core.spec.yaml_reader import read_text
+from variant_ai.core.spec.files.fairy_ini import read_ini
+from variant_ai.core.spec.files.yaml_reader import read_text
 from variant_ai.core.testing.game_conformance import check_game_ends
 from variant_ai.core.testing.rules_conformance import check_rules, in_child
 
@@ -36,9 +36,9 @@ class Derivation:
     engine: str = ""
     """`kernel` or `fairy`; empty if the variant has no spec."""
     why_fairy: str = ""
-    """What the kernel has no word for, or the first difference; empty for the kernel."""
+    """Words that are missing in the kernel, or the first difference; empty for the kernel."""
     notes: list[str] = field(default_factory=list)
-    """What could not be found, or was not asked."""
+    """Sentences on what could not be found, or was not asked."""
     failure: str = ""
     """Why there is no spec, or none that trains."""
 

@@ -21,7 +21,7 @@ COMPASS = [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)]
 
 @dataclass
 class PieceMoves:
-    """What is known of the movement of a piece, as the first player has it."""
+    """Movement of a piece of the first player, as far as it is known."""
 
     symbol: str
     moves: str = ""
@@ -291,11 +291,11 @@ class _Probe:
 
     def _write(self, movements: set[Movement]) -> str:
         """Write movements as a word, without those that have none, which are noted."""
-        said = []
+        written = []
         for move in sorted(movements, key=lambda m: (m.dx, m.dy, m.reach, m.quiet, m.hop)):
             try:
                 write_betza([move])
-                said.append(move)
+                written.append(move)
             except SpecError as error:
                 self.found.unsaid.append(str(error))
-        return write_betza(said) if said else ""
+        return write_betza(written) if written else ""

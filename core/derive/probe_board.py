@@ -51,7 +51,7 @@ class FairyMove(NamedTuple):
     """-1 for a drop."""
     target: int
     rest: str
-    """What follows the squares: `q`, `+`, `-`, `,e4e5`."""
+    """Text that follows the squares: `q`, `+`, `-`, `,e4e5`."""
 
 
 class ProbeBoard:

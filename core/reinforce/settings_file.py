@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from variant_ai.core.errors import DataError, SettingError, SpecError
 from variant_ai.core.reinforce.reinforce_settings import CHANGEABLE, ReinforceSettings
-from variant_ai.core.spec.yaml_reader import (
+from variant_ai.core.spec.files.yaml_reader import (
     load_yaml,
     location_of,
     parse_yaml,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.catalogue import unknown_fairy_variant
-from variant_ai.core.spec.fairy_ini import read_ini
+from variant_ai.core.spec.files.fairy_ini import read_ini
 from variant_ai.core.spec.issues import (
     Issue,
     Path,

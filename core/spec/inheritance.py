@@ -18,8 +18,8 @@ from typing import Any
 
 from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, builtin_specs
-from variant_ai.core.spec.fairy_ini import read_ini
-from variant_ai.core.spec.yaml_reader import YamlNode, parse_yaml, plain_values, read_text
+from variant_ai.core.spec.files.fairy_ini import read_ini
+from variant_ai.core.spec.files.yaml_reader import YamlNode, parse_yaml, plain_values, read_text
 
 EXTENDS = "extends"
 INHERITED = "inherited"

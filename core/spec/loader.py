@@ -11,10 +11,7 @@ from pydantic import ValidationError
 
 from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.consistency import check
-from variant_ai.core.spec.inheritance import read_spec_file, read_spec_tree
-from variant_ai.core.spec.issues import Issue
-from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.yaml_reader import (
+from variant_ai.core.spec.files.yaml_reader import (
     YamlNode,
     located_error,
     located_message,
@@ -22,6 +19,9 @@ from variant_ai.core.spec.yaml_reader import (
     plain_values,
     yaml_path,
 )
+from variant_ai.core.spec.inheritance import read_spec_file, read_spec_tree
+from variant_ai.core.spec.issues import Issue
+from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
 
 Known = Mapping[tuple[str, ...], tuple[str, Collection[str]]]

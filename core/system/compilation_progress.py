@@ -102,9 +102,12 @@ class Announcer:
         """every: seconds between two sentences."""
         self._write, self._every = write, every
         self._next = 0.0
+        self._last = ""
 
     def __call__(self, progress: Progress) -> None:
-        now = time.monotonic()
-        if now >= self._next:
+        now, text = time.monotonic(), str(progress)
+        is_news = text != self._last and (self._last or progress.done < progress.total)
+        if now >= self._next and is_news:
             self._next = now + self._every
-            self._write(str(progress))
+            self._last = text
+            self._write(text)

@@ -19,11 +19,12 @@ from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.testing import check_rules
 from variant_ai.core.testing.random_games import uci_text
 
-SHIPPED = ["chess", "crazyhouse", "xiangqi", "minishogi", "minixiangqi", "kingofthehill", "dobutsu"]
+SHIPPED = ["chess", "crazyhouse", "xiangqi", "minishogi", "minixiangqi", "kingofthehill"]
 """Variants whose derived spec must play as the shipped one."""
 OTHERS = ["losalamos", "gardner", "hoppelpoppel"]
 """Variants without a shipped spec that the kernel plays."""
-ON_FAIRY = ["kyotoshogi", "clobber"]
+ON_FAIRY = ["coregal"]
+"""Variants for which the kernel has no words."""
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -21,6 +21,7 @@ from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.perft import count_in_kernel
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
+from variant_ai.core.system.compilation_progress import Announcer, Progress
 
 KERNEL = Path(movegen.__file__)
 jitted = pytest.mark.skipif(
@@ -388,3 +389,13 @@ def test_compilation_is_announced_and_reading_the_cache_is_not() -> None:
         ]
     assert "compiling for this machine, once: 0 of" in runs[0]
     assert runs[1].startswith("0 ")
+
+
+def test_a_sentence_is_written_once_and_none_if_all_is_compiled() -> None:
+    written: list[str] = []
+    announce = Announcer(written.append, every=0.0)
+    announce(Progress(5, 5))
+    assert written == []
+    for done in (1, 1, 5, 5):
+        announce(Progress(done, 5))
+    assert [text.split(": ")[1][:6] for text in written] == ["1 of 5", "5 of 5"]

@@ -9,7 +9,7 @@ import pytest
 
 from variant_ai.core.errors import SpecError
 from variant_ai.core.spec import builtin_specs, load_spec, rules_hash
-from variant_ai.core.spec.fairy_ini import own_names, read_ini
+from variant_ai.core.spec.files.fairy_ini import own_names, read_ini
 
 TEXT = """\
 # a comment

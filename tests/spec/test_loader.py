@@ -10,7 +10,7 @@ import pytest
 from variant_ai.core.arena.players.player_spec import read_yaml
 from variant_ai.core.errors import SettingError
 from variant_ai.core.spec import SpecError, builtin_specs, load_spec, parse_spec
-from variant_ai.core.spec.yaml_reader import location_of, parse_yaml, plain_values
+from variant_ai.core.spec.files.yaml_reader import location_of, parse_yaml, plain_values
 
 
 def text_of(name: str) -> str:

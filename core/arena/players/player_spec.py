@@ -207,7 +207,7 @@ def checked(model: type[M], given: object, where: str) -> M:
 
 def read_yaml(path: Path) -> object:
     """Read a YAML file. Raises SettingError."""
-    from variant_ai.core.spec.yaml_reader import load_yaml, read_text
+    from variant_ai.core.spec.files.yaml_reader import load_yaml, read_text
 
     what = "a file of players or of a match"
     try:

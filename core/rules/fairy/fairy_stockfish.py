@@ -32,7 +32,7 @@ from variant_ai.core.errors import (
     UnknownNameError,
     VariantAIError,
 )
-from variant_ai.core.spec.fairy_ini import own_names
+from variant_ai.core.spec.files.fairy_ini import own_names
 from variant_ai.core.spec.schema import VariantSpec
 
 _lock = threading.RLock()

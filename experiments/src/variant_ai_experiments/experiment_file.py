@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from variant_ai.core.errors import SettingError, SpecError, unknown
-from variant_ai.core.spec.yaml_reader import (
+from variant_ai.core.spec.files.yaml_reader import (
     YamlNode,
     located_error,
     located_message,
