@@ -162,7 +162,7 @@ def play(
 
 
 def size_table(found: Sequence[Sizes]) -> str:
-    """What was measured."""
+    """Table of the sizes and rates that were measured."""
     nodes = list(found[0].players)
     head = ["", "net", "position", "game", *(f"r, {number} nodes" for number in nodes), "t", "L"]
     rows = [
@@ -181,7 +181,7 @@ def size_table(found: Sequence[Sizes]) -> str:
 
 
 def limit_table(found: Sequence[Sizes], learner: float | None) -> str:
-    """Where growth ends, by nodes, with the learner that was measured and with another one."""
+    """Table of where growth ends, by nodes, with the learner that was measured and with another one."""
     head = ["", "nodes", "positions/s", "players"]
     if learner:
         head += [f"positions/s, L = {learner:,.0f}", "players"]
@@ -203,7 +203,7 @@ def need_table(
     cores: int,
     generation: int,
 ) -> str:
-    """What a number of players needs, at the last number of nodes. cores: players of a machine.
+    """Table of what numbers of players need, at the last number of nodes. cores: players of a machine.
     generation: its positions."""
     head = ["", "players", "positions/s", "samples/s", "games MB/s", "nets MB/s", "s a generation"]
     rows = []

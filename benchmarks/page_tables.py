@@ -26,7 +26,7 @@ def replaced(page: str, tables: str, path: Path, script: str) -> str:
 
 
 def markdown_table(lines: Iterable[Sequence[str]], right: Sequence[bool]) -> str:
-    """Return a table. lines: the head, then the rows. right: whether a column is aligned right."""
+    """Return a table. lines: the head, then the rows. right: True for each column that is aligned right."""
     head, *rows = lines
     rule = ["---:" if aligned else "---" for aligned in right]
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *rows))
