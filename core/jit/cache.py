@@ -38,6 +38,7 @@ _IMPORT = re.compile(r"^\s*(?:from|import) variant_ai\.(core[\w.]*)", re.MULTILI
 _TYPES_ONLY = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 """Imports that only type checkers follow."""
 _settings: Any = numba.config
+_host_features: Any = get_host_cpu_features
 
 
 @contextlib.contextmanager
@@ -69,7 +70,7 @@ def sources_hash(module: Path) -> str:
     digest = hashlib.sha256()
     digest.update(f"{numba.__version__} {llvmlite.__version__}".encode())
     processor = _settings.CPU_NAME or llvmlite.binding.get_host_cpu_name()
-    features = _settings.CPU_FEATURES or get_host_cpu_features()
+    features = _settings.CPU_FEATURES or _host_features()
     digest.update(f"{processor} {features}".encode())
     for path in sorted(sources_of(module)):
         digest.update(path.name.encode() + b"\0")
