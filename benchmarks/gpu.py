@@ -27,8 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from gpu_report import BEGIN, END, Report, Row, machine, markdown, replaced
+from gpu_report import Report, Row, machine, markdown
 from gpu_training import Course, parse_net, together_rows, train_rows
+from page_tables import marks, replaced
 
 from variant_ai.cli.common.console import EXIT_INTERRUPTED, run_script
 from variant_ai.core.analysis import search_speed as speed
@@ -50,6 +51,7 @@ from variant_ai.core.train.run.plan import configure
 from variant_ai.core.train.run.training_settings import TrainRequest
 from variant_ai.plugins import registry
 
+SCRIPT = "benchmarks/gpu.py"
 VARIANTS = ("crazyhouse", "xiangqi")
 NETS = ("risev2-mobile", "risev3-mobile", "alphazero-8v-map", "risev2-mobile-small:5x64")
 """Nets to train; the first and the last are also used for evaluators and search."""
@@ -293,7 +295,7 @@ def options() -> argparse.Namespace:
         "--into",
         type=Path,
         metavar="FILE",
-        help=f"also write the tables into a page, between {BEGIN} and {END}",
+        help=f"also write the tables into a page, between {' and '.join(marks(SCRIPT))}",
     )
     parser.add_argument(
         "--minutes", type=seconds, default=9.0, help="for all measurements (default: 9)"
@@ -350,7 +352,7 @@ def checked(given: argparse.Namespace) -> torch.device:
         if name.partition("@")[0] not in LIBRARIES:
             raise UnknownNameError("evaluator", name, LIBRARIES)
     if given.into is not None:
-        replaced(given.into.read_text(encoding="utf-8"), "", given.into)
+        replaced(given.into.read_text(encoding="utf-8"), "", given.into, SCRIPT)
     return device
 
 
@@ -374,7 +376,7 @@ def main() -> int:
     print(tables, end="")
     if given.into is not None and not status:
         page = given.into.read_text(encoding="utf-8")
-        write_whole(given.into, replaced(page, tables, given.into))
+        write_whole(given.into, replaced(page, tables, given.into, SCRIPT))
     return status
 
 

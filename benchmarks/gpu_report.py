@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from page_tables import markdown_table
 
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.system.files import write_whole
@@ -18,7 +19,6 @@ from variant_ai.core.train.run.training_run import describe_environment
 
 Row = dict[str, Any]
 
-BEGIN, END = "<!-- written by benchmarks/gpu.py -->", "<!-- end of benchmarks/gpu.py -->"
 WHICH = {"variant": "variant", "net": "net"}
 TABLES: dict[str, tuple[str, dict[str, str]]] = {
     "training": (
@@ -174,13 +174,9 @@ def _by_batch(rows: list[Row]) -> tuple[list[Row], list[str]]:
 def _table(rows: list[Row], columns: Mapping[str, str]) -> str:
     """Return a table. columns: the head of each name; empty columns are left out."""
     used = [name for name in columns if any(row.get(name) is not None for row in rows)]
-    numbers = {name: all(_is_number(row.get(name)) for row in rows) for name in used}
-    lines = [
-        [columns[name] for name in used],
-        ["---:" if numbers[name] else "---" for name in used],
-    ]
-    lines += [[_cell(row.get(name), name) for name in used] for row in rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    numbers = [all(_is_number(row.get(name)) for row in rows) for name in used]
+    lines = [[_cell(row.get(name), name) for name in used] for row in rows]
+    return markdown_table([[columns[name] for name in used], *lines], numbers)
 
 
 def _is_number(value: object) -> bool:
@@ -193,14 +189,3 @@ def _cell(value: Any, name: str) -> str:
     if isinstance(value, float):
         return f"{value:.3f}" if name in ("ratio", "milliseconds") else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def replaced(page: str, tables: str, path: Path) -> str:
-    """Return the page with the tables between its two marks. Raises DataError if a mark is missing."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise DataError(
-            f"{path}: the lines {BEGIN!r} and {END!r} are missing; the tables go between them"
-        )
-    return f"{before}{BEGIN}\n\n{tables}\n{END}{after}"

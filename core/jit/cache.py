@@ -3,7 +3,7 @@
 numba keys its cache by a function's own file only, so after an edit of a callee, or of a constant in
 another file, it would silently use old machine code. Here the name of a module's folder contains a
 hash of all files it imports from the core, directly or indirectly, of numba's version and of the
-processor type. Bounds checking, which numba's key ignores too, has separate folders.
+processor with its features. Bounds checking, which numba's key ignores too, has separate folders.
 
 The folders are among the other caches (`core/system/cache_folders.py`), or in a private temporary
 folder if those cannot be written. A file that cannot be read is deleted and compiled again. If a file cannot be written (full disk), the
@@ -26,6 +26,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding
 import numba
+from numba.core.codegen import get_host_cpu_features
 
 from variant_ai.core.system.cache_folders import base_folders
 
@@ -37,6 +38,7 @@ _IMPORT = re.compile(r"^\s*(?:from|import) variant_ai\.(core[\w.]*)", re.MULTILI
 _TYPES_ONLY = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 """Imports that only type checkers follow."""
 _settings: Any = numba.config
+_host_features: Any = get_host_cpu_features
 
 
 @contextlib.contextmanager
@@ -67,7 +69,9 @@ def sources_hash(module: Path) -> str:
     """Hash (16 hex digits) of everything that a module's machine code depends on."""
     digest = hashlib.sha256()
     digest.update(f"{numba.__version__} {llvmlite.__version__}".encode())
-    digest.update(llvmlite.binding.get_host_cpu_name().encode())
+    processor = _settings.CPU_NAME or llvmlite.binding.get_host_cpu_name()
+    features = _settings.CPU_FEATURES or _host_features()
+    digest.update(f"{processor} {features}".encode())
     for path in sorted(sources_of(module)):
         digest.update(path.name.encode() + b"\0")
         digest.update(_source(path))

@@ -4,11 +4,18 @@ numba copies the code of every callee into its caller and optimises it there aga
 the caller's caller, and so on. That pays off for small functions. For large ones it costs a third of
 the whole compilation time without making anything faster, so callers call a large function by its
 symbol. The symbols that a function calls are stored in its file and loaded before it.
+
+numba keeps an index of a function's files and numbers them. Two processes that save code for two
+signatures or two processor types at once would give both the same number, and one would run the code of
+the other. Here the name of a file contains a hash of what numba's index has, and there is no index.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import pickle
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +24,7 @@ from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime.nrt import rtsys
+from numba.core.serialize import dumps
 
 from variant_ai.core.jit.signatures import signature_of, size_of
 from variant_ai.core.system import compilation_progress as compilation
@@ -27,6 +35,7 @@ by its symbol."""
 
 _FunctionCache: Any = FunctionCache
 _Library: Any = JITCodeLibrary
+_dumps: Any = dumps
 
 owners: dict[str, MachineCode] = {}
 """Functions by the symbols of large functions that this process can call."""
@@ -52,15 +61,14 @@ class MachineCode(_FunctionCache):  # type: ignore[misc]
         self.dispatcher = dispatcher
         self.lock: Any = None
         """File lock held while this process compiles the function; None otherwise."""
-        # numba compares times of change; our folders are named by the content of the sources
-        self._cache_file._source_stamp = None
         self.name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
         by_name[self.name] = self
 
-    @property
-    def path(self) -> Path:
-        """File that exists once the function is compiled; one, since there is only one signature."""
-        return Path(self._cache_file._data_path(self._cache_file._data_name(1)))
+    def path(self, sig: Any, codegen: Any) -> Path:
+        """File of the machine code for a signature and a processor type."""
+        key = "\n".join(map(str, self._index_key(sig, codegen)))
+        digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+        return Path(self._cache_path) / f"{self._impl.filename_base}.{digest}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = self._load(sig, target_context)
@@ -75,23 +83,24 @@ class MachineCode(_FunctionCache):  # type: ignore[misc]
         return found
 
     def _load(self, sig: Any, target_context: Any) -> Any:
+        path = self.path(sig, target_context.codegen())
+        try:
+            content = path.read_bytes()
+        except OSError:  # missing, or just being replaced (Windows)
+            return None
         try:
             # numba would first load the types of all it supports (lists, text, random numbers: a
             # third of a second). Only compilation needs them, and loads them itself. Loaded code
             # needs the memory manager only.
             rtsys.initialize(target_context)
-            with self._guard_against_spurious_io_errors():
-                return self._load_overload(sig, target_context)
+            return self._rebuilt(content, target_context)
         except Exception:  # unpickling may raise any error
             with contextlib.suppress(OSError):
-                self.flush()
+                path.unlink()
         return None
 
-    def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        saved = self._cache_file.load(self._index_key(sig, target_context.codegen()))
-        if saved is None:
-            return None
-        symbols, reduced = saved
+    def _rebuilt(self, content: bytes, target_context: Any) -> Any:
+        symbols, reduced = pickle.loads(content)
         if not all(_is_callable(symbol, name) for symbol, name in symbols):
             return None
         result = self._impl.rebuild(target_context, reduced)
@@ -99,23 +108,18 @@ class MachineCode(_FunctionCache):  # type: ignore[misc]
         return result
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        try:
-            super().save_overload(sig, data)
-        except Exception:  # a full disk, or a damaged index file, which is read first
-            with contextlib.suppress(Exception):
-                self.flush()
-                super().save_overload(sig, data)
+        with contextlib.suppress(Exception):  # a full disk: it is compiled again next time
+            _replace(self.path(sig, data.codegen), self._content(data))
         self._offer(data)
         if self.lock is not None:
             self.lock.release()
             self.lock = None
 
-    def _save_overload(self, sig: Any, data: Any) -> None:
-        self._impl.locator.ensure_cache_path()
+    def _content(self, data: Any) -> bytes:
         declared = [f.name for f in data.library._final_module.functions if f.is_declaration]
         symbols = tuple((name, owners[name].name) for name in declared if name in owners)
-        key = self._index_key(sig, data.codegen)
-        self._cache_file.save(key, (symbols, self._impl.reduce(data)))
+        content: bytes = _dumps((symbols, self._impl.reduce(data)))
+        return content
 
     def _offer(self, result: Any) -> None:
         """If the function is large, let its callers call it by its symbol."""
@@ -127,6 +131,18 @@ class MachineCode(_FunctionCache):  # type: ignore[misc]
         ):
             result.library.__class__ = _CalledBySymbol
             owners[result.fndesc.llvm_func_name] = self
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file that other processes may write and read at the same time. Raises OSError."""
+    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def _is_callable(symbol: str, name: str) -> bool:

@@ -237,7 +237,8 @@ def _tasks() -> dict[Any, Task]:
     tasks: dict[Any, Task] = {}
     for dispatcher in functions.compiled:
         if (signature := signature_of(dispatcher.py_func)) is not None:
-            tasks[dispatcher] = Task(dispatcher, signature, dispatcher._cache.path)
+            file = dispatcher._cache.path(signature, dispatcher.targetctx.codegen())
+            tasks[dispatcher] = Task(dispatcher, signature, file)
     for task in tasks.values():
         task.size = size_of(task.dispatcher)
         task.callees = [tasks[other] for other in called_by(task.dispatcher) if other in tasks]

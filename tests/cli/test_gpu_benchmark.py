@@ -175,4 +175,6 @@ def test_processes_that_fail_say_why(gpu: ModuleType) -> None:
 
 def test_the_speed_page_has_a_place_for_the_tables(gpu: ModuleType) -> None:
     page = BENCHMARKS.parent / "docs" / "speed.md"
-    assert "the tables" in gpu.replaced(page.read_text(encoding="utf-8"), "the tables", page)
+    assert "the tables" in gpu.replaced(
+        page.read_text(encoding="utf-8"), "the tables", page, gpu.SCRIPT
+    )

@@ -206,13 +206,10 @@ def test_bounds_checking_has_separate_folders(
 
 
 @jitted
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
 @pytest.mark.parametrize("damage", ["truncated", "emptied", "overwritten"])
-def test_a_damaged_file_is_compiled_again(
-    module: Path, folder: Path, suffix: str, damage: str
-) -> None:
+def test_a_damaged_file_is_compiled_again(module: Path, folder: Path, damage: str) -> None:
     run(module)
-    files = list(folder.rglob(f"*{suffix}"))
+    files = list(folder.rglob("*.nbc"))
     assert files
     for path in files:
         content = path.read_bytes()
@@ -234,8 +231,9 @@ def test_a_disk_that_is_full_costs_nothing_but_time(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile._save_data", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     assert run(module) == (129, 0)
+    assert [path for path in folder.rglob("small.*") if path.suffix != ".lock"] == []
     monkeypatch.undo()
     monkeypatch.setenv(FOLDER_VARIABLE, str(folder))
     assert run(module) == (129, 0)
@@ -251,6 +249,63 @@ def test_two_processes_may_start_on_an_empty_cache(module: Path, tmp_path: Path)
     for process in both:
         assert process.communicate()[0].strip() == "129"
         assert process.returncode == 0
+
+
+SIGNATURES = """
+import sys
+from variant_ai.core.jit import machine_code, njit
+
+@njit
+def half(n):
+    return n / 2
+
+def wait(path, content, write=machine_code._replace):
+    # both have looked for files, and neither has written one
+    print("compiled", flush=True)
+    sys.stdin.readline()
+    write(path, content)
+
+if __name__ == "__main__":
+    number = int(sys.argv[1]) if sys.argv[1] == "3" else float(sys.argv[1])
+    machine_code._replace = wait
+    print(half(number), sum(half.stats.cache_hits.values()))
+"""
+
+
+@jitted
+def test_processes_that_compile_for_two_signatures_at_once_keep_their_own_code(
+    tmp_path: Path,
+) -> None:
+    """Both save their code after both have looked for it; later each loads its own."""
+    path = tmp_path / "signatures.py"
+    path.write_text(SIGNATURES)
+    environ = {**os.environ, FOLDER_VARIABLE: str(tmp_path / "cache")}
+
+    def begin(number: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, str(path), number],
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    both = [begin("3"), begin("5.5")]
+    for process in both:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "compiled\n"
+    for process, answer in zip(both, ("1.5 0", "2.75 0"), strict=True):
+        assert process.communicate("\n")[0].strip() == answer
+    for number, answer in (("3", "1.5 1"), ("5.5", "2.75 1")):
+        assert begin(number).communicate("")[0].strip() == answer
+
+
+@pytest.mark.parametrize("name", ["CPU_NAME", "CPU_FEATURES"])
+def test_another_processor_has_another_folder(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machines that share a home may differ in their features only."""
+    before = cache.sources_hash(KERNEL)
+    monkeypatch.setattr(numba.config, name, "other")
+    assert cache.sources_hash(KERNEL) != before
 
 
 def test_a_folder_that_cannot_be_written_is_skipped(
@@ -300,10 +355,10 @@ def test_what_is_compiled_may_call_what_was_loaded(tmp_path: Path, folder: Path)
 
     assert run_anew() == ["1024", "0"]
     assert run_anew() == ["1024", "1"]
-    indices = list(folder.rglob("two.twice-*.nbi"))
-    assert indices
-    for index in indices:
-        index.unlink()
+    files = list(folder.rglob("two.twice-*.nbc"))
+    assert files
+    for file in files:
+        file.unlink()
     assert run_anew() == ["1024", "1"]
 
 
