@@ -79,7 +79,7 @@ class NetPath(click.Path):
         super().__init__(path_type=Path, exists=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from variant_ai.core.engine.packaged_nets import PACKAGED
+        from variant_ai.core.spec.catalogue import PACKAGED
 
         if str(value) == PACKAGED:
             return Path(value)

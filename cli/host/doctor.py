@@ -315,9 +315,9 @@ def _check_nets(broken: set[str]) -> Iterator[Check]:
     """Choose the fastest evaluator of each packaged net, so that later starts need not measure."""
     if broken & {"numpy", "numba", "onnx", "onnxruntime"}:
         return
-    from variant_ai.core.engine.packaged_nets import PACKAGED
     from variant_ai.core.errors import VariantAIError
     from variant_ai.core.search.settings import SearchParams
+    from variant_ai.core.spec.catalogue import PACKAGED
     from variant_ai.plugins import registry
 
     for name in registry().variants:
