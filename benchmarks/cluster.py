@@ -107,19 +107,22 @@ def measure(variant: str, net: str, nodes: int, seconds: float) -> Sizes:
         began = time.process_time()
         games = [read_line(line, variant) for line in lines]
         with GameJournal(folder / "journal", variant) as journal:
-            for game in games:
-                journal.add(game)
+            for record in games:
+                journal.add(record)
         with StoreWriter(folder / "games.store", spec) as writer:
-            for game in games:
-                writer.add(game)
+            for record in games:
+                writer.add(record)
         intake = time.process_time() - began
         positions = sum(map(recorded_positions, games))
 
         stores = {1: Store(folder / "games.store", spec)}
         window = newest_games([1], stores.__getitem__, positions)
-        training.train(window, Course(1, WARM_UP, 0.0), 0, lambda text: None)
+        rate_of_learning = settings.learning.lr
+        warm = Course(1, WARM_UP, 0.0, rate_of_learning)
+        training.train(window, warm, 0, lambda text: None)
         began = time.process_time()
-        training.train(window, Course(2, WARM_UP + STEPS, 0.0), WARM_UP, lambda text: None)
+        timed = Course(2, WARM_UP + STEPS, 0.0, rate_of_learning)
+        training.train(window, timed, WARM_UP, lambda text: None)
         step = (time.process_time() - began) / STEPS
     return Sizes(
         net_bytes,
