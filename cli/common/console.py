@@ -79,7 +79,7 @@ class NetPath(click.Path):
         super().__init__(path_type=Path, exists=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from variant_ai.core.engine.packaged_nets import PACKAGED
+        from variant_ai.core.spec.catalogue import PACKAGED
 
         if str(value) == PACKAGED:
             return Path(value)
@@ -307,13 +307,15 @@ def reported_errors() -> Iterator[None]:
 
     With `VARIANT_AI_DEBUG=1` they keep their traceback.
     """
-    from variant_ai.core.errors import VariantAIError
+    from variant_ai.core.errors import SpecError, VariantAIError
 
     if os.environ.get("VARIANT_AI_DEBUG"):
         yield
         return
     try:
         yield
+    except SpecError as error:  # several problems are on several lines
+        raise CommandError(str(error).replace("\n", "; ")) from error
     except VariantAIError as error:
         raise CommandError(str(error)) from error
     except BrokenPipeError:

@@ -54,8 +54,8 @@ def make_player(
 def require_player(spec: PlayerSpec, folder: Path | None) -> None:
     """Raises EngineError or DataError if a player's program or net does not exist."""
     from variant_ai.core.arena.programs.engine_process import engine_command
-    from variant_ai.core.engine.packaged_nets import PACKAGED
     from variant_ai.core.errors import DataError
+    from variant_ai.core.spec.catalogue import PACKAGED
 
     if spec.command:
         engine_command(spec.command)

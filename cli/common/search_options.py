@@ -44,9 +44,9 @@ def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
 
     Raises UnknownNameError, DataError.
     """
-    from variant_ai.core.engine.packaged_nets import PACKAGED
     from variant_ai.core.errors import DataError, UnknownNameError
     from variant_ai.core.inference.model_file import ONNX_SUFFIX, read_model_file
+    from variant_ai.core.spec.catalogue import PACKAGED
     from variant_ai.core.train.run.checkpoint import find_checkpoint
     from variant_ai.core.train.run.run_folder import CONFIG, read_config
     from variant_ai.core.train.run.training_settings import run_spec

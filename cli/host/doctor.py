@@ -6,6 +6,7 @@ import importlib
 import platform
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -23,13 +24,15 @@ from variant_ai.cli.common.console import (
     note,
     print_json,
 )
-from variant_ai.core.system.text_tables import counted
+from variant_ai.core.system.text_tables import WIDTH, counted
 
 DISTRIBUTION = "variant-ai"
 MIN_FREE = 500 * 2**20
 """Free bytes on the disk of the cache below which it is a problem."""
 IMPORTS = ("numpy", "numba", "pyffish", "torch", "onnx", "onnxruntime", "zstandard", "safetensors")
 ENGINES = ("fairy-stockfish",)
+NAME_WIDTH = 13
+"""Columns of the names of checks."""
 
 Status = Literal["ok", "note", "problem"]
 _MARKS = {"ok": "✓", "note": "·", "problem": "✗"}
@@ -87,7 +90,17 @@ def command(seconds: float, as_json: bool) -> None:
 def _print(check: Check) -> None:
     encoding = (sys.stdout.encoding or "").lower()
     mark = (_MARKS if encoding.startswith("utf") else _PLAIN_MARKS)[check.status]
-    click.echo(f"{mark} {check.name:<12} {check.found}")
+    head = f"{mark} {check.name:<{NAME_WIDTH}} "
+    click.echo(
+        textwrap.fill(
+            check.found,
+            WIDTH,
+            initial_indent=head,
+            subsequent_indent=" " * len(head),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
     if check.advice:
         click.echo(f"    → {check.advice}" if mark in _MARKS.values() else f"    > {check.advice}")
 
@@ -315,9 +328,9 @@ def _check_nets(broken: set[str]) -> Iterator[Check]:
     """Choose the fastest evaluator of each packaged net, so that later starts need not measure."""
     if broken & {"numpy", "numba", "onnx", "onnxruntime"}:
         return
-    from variant_ai.core.engine.packaged_nets import PACKAGED
     from variant_ai.core.errors import VariantAIError
     from variant_ai.core.search.settings import SearchParams
+    from variant_ai.core.spec.catalogue import PACKAGED
     from variant_ai.plugins import registry
 
     for name in registry().variants:

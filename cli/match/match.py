@@ -112,8 +112,8 @@ def command(
 ) -> None:
     """Let engines and nets play matches, judged by the rules of the variant.
 
-    A player is a command (UCI), PROTOCOL:COMMAND with uci, ucci, cyclone or xboard, net:FILE.onnx,
-    random, or a YAML file; more settings follow after semicolons: name=, clock=, movetime=, nodes=,
+    A player is a command (UCI), PROTOCOL:COMMAND with uci, ucci, cyclone or xboard, a net (FILE.onnx,
+    net:RUN, or packaged), random, or a YAML file; more settings follow after semicolons: name=, clock=, movetime=, nodes=,
     depth=, option.NAME=, search.NAME=, variant=, ranks=0|1, letters=own|also, restart=true,
     ponder=true. If --config is a gauntlet, the players given here take the places of its first ones and
     meet its opponents.

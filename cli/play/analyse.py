@@ -34,6 +34,7 @@ from variant_ai.cli.common.search_options import (
     net_options,
     search_params,
 )
+from variant_ai.cli.common.store_options import open_store
 from variant_ai.cli.play.analyse_games import GamesAnalysis
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
@@ -59,10 +60,14 @@ PV_PLIES = 8
         "variant-ai analyse startpos --moves 'e2e4 e7e5' -V NAME --nodes 5000 --json",
         "# judge every move of games: scores, better lines, ?! ? ??, accuracy",
         "variant-ai analyse games.pgn -V NAME --nodes 800 -o annotated.pgn",
+        "variant-ai analyse games.store --nodes 800",
     )
 )
 @click.argument("what", metavar="FEN|FILE", nargs=-1, required=True)
-@variant_option()
+@variant_option(
+    required=False,
+    help="Variant: a name, or the path of a YAML spec; by default that of a game store.",
+)
 @net_options
 @limits_option(1000)
 @click.option(
@@ -102,7 +107,7 @@ PV_PLIES = 8
 @json_option
 def command(
     what: tuple[str, ...],
-    variant: str,
+    variant: str | None,
     net: NetChoice,
     limits: Limits,
     moves: str,
@@ -132,10 +137,10 @@ def command(
     """
     from variant_ai.plugins import registry
 
-    spec = load_variant(variant)
+    from_file = len(what) == 1 and is_file(what[0])
+    spec = _spec_of(what[0], variant) if from_file else load_variant(_require_variant(variant))
     chosen = load_notation(spec, notation)
     params = search_params(spec, net)
-    from_file = len(what) == 1 and is_file(what[0])
     _check_usage(what, from_file, moves, [p for p in (svg, png) if p], number, output, replace)
     rules = registry().rules(spec)
     game = None
@@ -163,6 +168,21 @@ def command(
     else:
         _print(spec, game, report, chosen)
     return EXIT_INTERRUPTED if interrupt() else 0
+
+
+def _spec_of(file: str, variant: str | None) -> VariantSpec:
+    """Spec of the named variant, else of the game store."""
+    from variant_ai.core.data.store.blocks import is_store
+
+    if variant is None and is_store(Path(file)):
+        return open_store(Path(file)).spec
+    return load_variant(_require_variant(variant))
+
+
+def _require_variant(variant: str | None) -> str:
+    if variant is None:
+        raise click.UsageError("Missing option '-V' / '--variant': only a game store names its own")
+    return variant
 
 
 def _check_usage(

@@ -114,10 +114,9 @@ def command(
         claim_stdout,
         prepare_process,
     )
-    from variant_ai.core.engine.packaged_nets import PACKAGED
     from variant_ai.core.engine.protocols.uci import Identity
     from variant_ai.core.engine.session import Session
-    from variant_ai.core.spec.catalogue import home_path
+    from variant_ai.core.spec.catalogue import PACKAGED, home_path
 
     if model is not None and str(model) != PACKAGED and not home_path(str(model)).exists():
         fail(f"--model {model}: there is no such file or folder")

@@ -107,7 +107,7 @@ def command(
     fp32 net's first two moves differ by over 0.05), value difference. An int8 file contains known
     answers, from which an evaluator detects a processor that computes int8 wrongly and uses fp32.
     """
-    from variant_ai.core.engine.packaged_nets import PACKAGED
+    from variant_ai.core.spec.catalogue import PACKAGED
 
     require_new(output, replace)
     let_threads_sleep()

@@ -236,9 +236,8 @@ def _asked(
 
 def _absolute(asked: dict[str, Any]) -> dict[str, Any]:
     """The same with absolute paths, so that a run goes on from any folder."""
-    from variant_ai.core.engine.packaged_nets import PACKAGED
     from variant_ai.core.reinforce.reinforce_settings import START_RANDOM
-    from variant_ai.core.spec.catalogue import home_path
+    from variant_ai.core.spec.catalogue import PACKAGED, home_path
     from variant_ai.plugins import registry
 
     found = dict(asked)

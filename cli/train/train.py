@@ -323,8 +323,8 @@ def _print(report: RunReport) -> None:
 
 def _print_next(variant: str, folder: Path) -> None:
     """Print commands to try with the net of a finished run."""
-    from variant_ai.core.engine.packaged_nets import PACKAGED
     from variant_ai.core.errors import VariantAIError
+    from variant_ai.core.spec.catalogue import PACKAGED
     from variant_ai.core.train.run.run_folder import MODEL
     from variant_ai.plugins import registry
 

@@ -1,4 +1,4 @@
-"""Nets that come with a variant: where they are looked for, and the word `packaged`."""
+"""Nets that come with a variant: where they are looked for."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.spec.catalogue import home_path
-
-PACKAGED = "packaged"
-"""Name for the net that comes with a variant, accepted wherever a net is given."""
+from variant_ai.core.spec.catalogue import PACKAGED, home_path
 
 
 def packaged_net_paths(

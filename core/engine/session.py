@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from variant_ai.core.search.report import Report
 
 PROGRESS_EVERY = 1.0
-"""Seconds between two checks whether the progress of loading has changed, for `isready`."""
+"""Seconds between two checks whether the progress of loading has changed."""
 GRACE = 0.5
 """Seconds that a running search has to end after `quit`."""
 PATIENCE = 10.0
@@ -88,9 +88,9 @@ class Session:
         self._is_greeted = False
         self._is_variant_chosen = variant is not None
         self._queue = CommandQueue()
-        self._ready_lock = threading.Lock()
-        self._pending_ready = 0
-        """Number of `isready` that have no answer yet."""
+        self._progress_lock = threading.Lock()
+        self._pending = 0
+        """Number of `isready` and `go` that have no answer yet."""
         self._last_progress = ""
         self._last: Answer | None = None
         self._last_key: object = None
@@ -180,13 +180,14 @@ class Session:
             case IsReady() if signals.searching:
                 self._print("readyok")
             case IsReady():
-                self._put_isready(command)
+                self._put_pending(command)
             case Unreadable():
                 self._error(command.problem)
             case Go():
                 waits = self._dialect.queues_searches(self.options)
                 number = signals.next_number(stop_others=not waits)
-                self._put(command, line.at, len(line.text), number)
+                put = self._put_pending if command.perft is None else self._put
+                put(command, line.at, len(line.text), number)
             case Ignored():
                 pass
             case _:
@@ -198,17 +199,27 @@ class Session:
         self._is_greeted = True
         self._put(Ignored())  # the working thread imports modules meanwhile
 
-    def _put(self, command: Command, at: float = 0.0, size: int = 0, number: int = 0) -> None:
-        if not self._queue.put(QueuedCommand(command, number, at, size)):
+    def _put(self, command: Command, at: float = 0.0, size: int = 0, number: int = 0) -> bool:
+        is_put = self._queue.put(QueuedCommand(command, number, at, size))
+        if not is_put:
             self._error("too much is waiting for the end of the search; the line was not read")
+        return is_put
 
-    def _put_isready(self, command: IsReady) -> None:
-        with self._ready_lock:
-            self._pending_ready += 1
+    def _put_pending(
+        self, command: IsReady | Go, at: float = 0.0, size: int = 0, number: int = 0
+    ) -> None:
+        """Queue a command whose answer may wait for loading, and print the progress meanwhile."""
+        with self._progress_lock:
+            self._pending += 1
             self._last_progress = ""
         if not self.engine.is_prepared:
             self._start_progress_timer()
-        self._put(command)
+        if not self._put(command, at, size, number):
+            self._answered()
+
+    def _answered(self) -> None:
+        with self._progress_lock:
+            self._pending -= 1
 
     def _start_progress_timer(self) -> None:
         timer = threading.Timer(PROGRESS_EVERY, self._print_progress)
@@ -216,9 +227,10 @@ class Session:
         timer.start()
 
     def _print_progress(self) -> None:
-        """Print the progress of loading whenever it has changed, until `isready` is answered."""
-        with self._ready_lock:
-            if not self._pending_ready or self.signals.leaving:
+        """Print the progress of loading whenever it has changed, until everything is loaded or
+        nothing waits for it."""
+        with self._progress_lock:
+            if not self._pending or self.engine.is_prepared or self.signals.leaving:
                 return
             progress = compilation.latest()
             is_compiling = progress is not None and progress.done < progress.total
@@ -275,6 +287,8 @@ class Session:
                 traceback.print_exc()
                 self._error(f"internal: {type(error).__name__}: {error}")
             if isinstance(command, Go):
+                if command.perft is None:
+                    self._answered()
                 self._finish_go(number)  # even after an error
                 self.engine.after_move(command)
 
@@ -308,8 +322,7 @@ class Session:
         try:
             self.engine.prepare()
         finally:
-            with self._ready_lock:
-                self._pending_ready -= 1
+            self._answered()
             self._print("readyok")
 
     def _new_game(self) -> None:

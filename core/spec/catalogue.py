@@ -21,6 +21,8 @@ SPECS = ROOT / "specs"
 NETS = ROOT / "variants" / "nets"
 """Nets that were learnt by self-play, each with its card."""
 SPEC_SUFFIXES = (".yaml", ".yml")
+PACKAGED = "packaged"
+"""Name for the net that comes with a variant, accepted wherever a net is given."""
 
 
 # --- files -----------------------------------------------------------------------------------

@@ -99,6 +99,8 @@ def test_players_in_short_texts() -> None:
     assert player.variant == "9x"
     net = parse_player("net:m.onnx; nodes=800; search.cpuct_init=2.2; search.solver=off")
     assert (net.net, net.search) == ("m.onnx", {"cpuct_init": 2.2, "solver": False})
+    assert parse_player("packaged;nodes=8") == parse_player("net:packaged;nodes=8")
+    assert parse_player("runs/a/model.onnx").net == "runs/a/model.onnx"
     assert parse_player("random").random
     assert parse_player("stockfish").command == "stockfish"
     assert parse_player("e;clock=40/10").allowance().moves == 40

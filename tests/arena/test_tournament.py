@@ -538,6 +538,28 @@ def test_positions_drawn_from_a_store(rules: Rules, tmp_path: Path) -> None:
         sampled_from_store(store, rules, 11, (5, 12), seed=1)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_program_that_hangs_at_its_start_does_not_delay_a_signal(tmp_path: Path) -> None:
+    program = tmp_path / "hangs.py"
+    program.write_text(
+        "import pathlib, time\npathlib.Path(__file__).with_name('begun').touch()\ntime.sleep(300)\n"
+    )
+    hanging = f"{sys.executable} {program};timeout=300"
+    words = [
+        sys.executable, "-m", "variant_ai.cli.main", "match", hanging, "random",
+        "-V", "crazyhouse", "--games", "2", "--nodes", "1", "-o", str(tmp_path / "m"),
+    ]  # fmt: skip
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while not (tmp_path / "begun").exists() and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    try:
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+    assert not (tmp_path / "m" / "match.json").exists()
+
+
 # --- a kill --------------------------------------------------------------------------------------
 
 

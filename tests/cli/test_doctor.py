@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from variant_ai.cli.host import doctor
 from variant_ai.cli.main import cli
 from variant_ai.core.spec import builtin_specs
+from variant_ai.core.system.text_tables import WIDTH
 from variant_ai.core.testing import check_variant
 from variant_ai.plugins import Registry
 
@@ -57,6 +58,9 @@ def test_text_says_the_same() -> None:
     assert result.exit_code == 0
     for check in report()["checks"]:
         assert check["name"] in result.stdout
+        assert set(check["found"].split()) <= set(result.stdout.split())
+    for line in result.stdout.splitlines():
+        assert len(line) <= WIDTH or len(line.split()) <= 3 or line.lstrip()[0] in "→>", line
 
 
 def test_a_broken_plugin_is_a_problem(only_ours: Registry) -> None:

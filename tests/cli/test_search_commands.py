@@ -47,6 +47,14 @@ def games(tmp_path: Path) -> Path:
     return path
 
 
+def test_the_games_of_a_store_have_its_variant(games: Path, tmp_path: Path) -> None:
+    store = tmp_path / "games.store"
+    run("import", str(games), "-V", "crazyhouse", "-o", str(store), "--min-plies", "0")
+    asked = ("-n", "8", "--evaluator", "uniform", "--json")
+    assert json.loads(run("analyse", str(store), *asked).stdout)
+    assert "only a game store names its own" in run("analyse", str(games), *asked, ok=False).output
+
+
 def test_a_position_as_json() -> None:
     said = json.loads(analyse(POSITION, "-n", "200", "--multipv", "5", "--json").stdout)
     assert said["simulations"] == 200

@@ -147,6 +147,15 @@ def test_specs_are_compared_word_by_word(tmp_path: Path) -> None:
     assert planes.count("input (item)") == 1 and '+ {"checks": {"of": "me", "max": 3.0}}' in planes
 
 
+def test_problems_of_a_spec_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "poor.yaml"
+    path.write_text("variant: poor\nspec: 1\n")
+    result = CliRunner().invoke(cli, ["spec", "check", str(path)])
+    problems = result.stderr.strip().split("; ")
+    assert len(problems) > 1
+    assert all(problem.count("poor.yaml:") == 1 for problem in problems)
+
+
 def test_a_good_spec_agrees_in_every_part() -> None:
     report = json.loads(run("check", "minixiangqi", "--positions", "25", "--json"))
     assert report["agrees"] is True

@@ -131,6 +131,19 @@ def test_readyok_means_ready_and_progress_is_printed_meanwhile(
         assert best(client.ask("go nodes 3", until="bestmove")) == "a2a3"
 
 
+def test_a_go_that_waits_for_loading_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "PROGRESS_EVERY", 0.05)
+    monkeypatch.setattr(compilation._state, "latest", None)
+    builder = LoadingBuilder()
+    with hello(builder=builder) as client:
+        client.send("position startpos", "go nodes 3")
+        assert client.line() == "info string still loading"
+        builder.may_load.set()
+        assert best(client.until("bestmove")) == "a2a3"
+        client.send("go infinite")
+        assert not any("loading" in line for line in client.ask("stop", until="bestmove"))
+
+
 def test_rules_are_made_before_the_evaluator() -> None:
     """Their compilation is shared with other processes, and `auto` does not measure meanwhile."""
     calls: list[str] = []

@@ -12,6 +12,7 @@ from variant_ai.core.arena.match.match_settings import OpeningSettings, settings
 from variant_ai.core.arena.players.player_spec import read_yaml
 from variant_ai.core.errors import SettingError
 from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.spec.catalogue import PACKAGED
 from variant_ai.plugins import registry
 
 FOLDER = Path(__file__).resolve().parents[2] / "experiments"
@@ -84,3 +85,10 @@ def test_a_small_scale_changes_what_it_says() -> None:
 def test_the_readme_lists_every_file() -> None:
     listed = (FOLDER / "README.md").read_text("utf-8")
     assert FILES and all(f"`{file.relative_to(FOLDER)}`" in listed for file in FILES)
+
+
+@pytest.mark.parametrize("file", MATCHES, ids=lambda path: path.stem)
+def test_nets_are_found_from_any_folder(file: Path) -> None:
+    """Paths are relative to the file; a net is the variant's own or made by another experiment."""
+    for player in settings_of(read_yaml(file), file.name).players:
+        assert player.net in ("", "-", PACKAGED) or player.net.startswith("../runs/")

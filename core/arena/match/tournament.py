@@ -43,6 +43,7 @@ from variant_ai.core.arena.programs.engine_process import EngineDiedError, Engin
 from variant_ai.core.arena.tables.crosstable import Standings, csv_text, html, text
 from variant_ai.core.arena.tables.sprt import SprtStatus, pair_counts
 from variant_ai.core.errors import DataError, EngineError, SettingError
+from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.rules.game import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
@@ -127,19 +128,23 @@ class Tournament:
         self._names: tuple[str, ...] = ()
         self._pool = PlayerPool(settings.concurrency, make_player)
         self._referee = Referee(settings.conduct(), self._pool.stopped)
+        self._starting: Player | None = None
+        """Player that is started before the first game; a hanging program would delay `stop`."""
         self._last_lines: dict[int, tuple[str, ...]] = {}
         """Last lines of players in the game that they lost, by its number."""
 
     def stop(self) -> None:
         """End soon: running games are lost."""
         self._pool.stop()
+        if self._starting is not None:
+            self._starting.kill()
 
     def run(self, on_game: Callable[[MatchState, GameEntry], None]) -> MatchState:
         """Play the missing games. `on_game` is called in this thread after each.
 
         Raises EngineError if a player cannot play these games or lost two without a move (one that
         cannot be started loses its games), SettingError or DataError if the folder holds another
-        match.
+        match, KeyboardInterrupt after a `stop` before the first game.
         """
         names, nets = self._check_players()
         self._names = names
@@ -226,12 +231,16 @@ class Tournament:
             reason = player.rejection(self.allowances[index])
             if reason:
                 raise SettingError(f"player {spec.label!r}: {reason}")
+            self._starting = player
             try:
                 with contextlib.suppress(EngineDiedError, EngineHungError):
                     player.start()
                 name = spec.name or player.name or spec.label
             finally:
+                self._starting = None
                 player.close()
+            if self._pool.stopped():  # its name may be unknown, and the folder would keep that
+                raise KeyboardInterrupt
             names.append(name)
             digests.append(player.digest)
         return _distinct(names), digests
@@ -432,9 +441,10 @@ class NoShows:
     def _complaint(self, name: str, last_lines: Sequence[str]) -> str:
         entry = self._lost[name][-1]
         wrote = "".join(f"\n    {line}" for line in last_lines)
+        protocols = ", ".join(f"{name}:" for name in PROGRAM_PROTOCOLS.names)
         return (
             f"{name} lost its first {MOST_NO_SHOWS} games without a move ({entry.reason}: {entry.detail}). "
-            "The match was stopped: the program may speak another protocol (uci:, ucci:, xboard:), or "
+            f"The match was stopped: the program may speak another protocol ({protocols}), or "
             f"need an argument such as -uci. Its command: {self._labels[name]}\n"
             + (f"Its last lines:{wrote}" if wrote else "It wrote nothing.")
         )

@@ -6,6 +6,7 @@
     net:model.onnx;nodes=800;search.cpuct_init=2.2     a network with search settings
     net:model.onnx;settings=paper                      with a named set of the variant's spec
     net:-;evaluator=uniform;nodes=800                  a search without a network
+    model.onnx, packaged                               short for net:model.onnx and net:packaged
     random                                             any legal move
 
 A YAML file has the same keys (`option.Hash=64` is `options: {Hash: 64}` there).
@@ -22,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from variant_ai.core.arena.players.player import Allowance
 from variant_ai.core.errors import SettingError, SpecError, UnknownNameError, unknown
 from variant_ai.core.factories import PROGRAM_PROTOCOLS
+from variant_ai.core.spec.catalogue import PACKAGED
 from variant_ai.core.spec.search_settings import setting
 
 if TYPE_CHECKING:
@@ -142,6 +144,8 @@ def parse_player(text: str) -> PlayerSpec:
         given.update(protocol=match["kind"], command=match["rest"].strip())
     elif head == RANDOM:
         given["random"] = True
+    elif head == PACKAGED or head.endswith(".onnx"):  # no program has such a name
+        given["net"] = head
     else:
         given["command"] = head
     for part in filter(None, rest):
