@@ -15,6 +15,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 
 from variant_ai.cli.common.console import run_script
@@ -40,7 +41,8 @@ def write(found: Sequence[Derivation], positions: int) -> str:
     lines = [
         "# Variants of Fairy-Stockfish",
         "",
-        "Written by `python benchmarks/derive.py -o docs/variants.md` with pyffish 0.0.90. "
+        f"Written by `python benchmarks/derive.py --positions {positions} -o docs/variants.md` with pyffish "
+        f"{version('pyffish')}. "
         "`variant-ai spec derive NAME` drafts a spec for each of its variants by asking and probing "
         f"([how](new-variant.md#a-variant-of-fairy-stockfish)). Of {len(found)} "
         f"variants tried, of {len(fairy_variants())}, "
@@ -60,7 +62,7 @@ def write(found: Sequence[Derivation], positions: int) -> str:
     for d in found:
         if d.engine == "fairy" and len(d.why_fairy) < 60:
             words[d.why_fairy].append(d.variant)
-    lines += ["", "## What the kernel would need", ""]
+    lines += ["", "## Words that the kernel would need", ""]
     for word, names in sorted(words.items(), key=lambda item: -len(item[1])):
         lines.append(f"- {word}: {', '.join(names)}")
     return "\n".join(lines) + "\n"

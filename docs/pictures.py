@@ -6,6 +6,7 @@ comes with the variant, so draw them again when a net changes.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -27,8 +28,6 @@ COMMANDS = {
 
 
 def main() -> None:
-    import shlex
-
     FOLDER.mkdir(exist_ok=True)
     for name, command in COMMANDS.items():
         print(f"{name}: variant-ai {command} docs/pictures/{name}", file=sys.stderr)

@@ -239,9 +239,10 @@ def _settings(
         raise click.UsageError("--small needs --config")
     if players:
         chosen = [parse_player(text) for text in players]
-        if settings.get("kind") == "gauntlet" and "kind" not in given:
-            opponents = list(settings.get("players") or ())[settings.get("seeds", 1) :]
-            settings |= {"players": [*chosen, *opponents], "seeds": len(chosen)}
+        listed, seeds = settings.get("players"), settings.get("seeds", 1)
+        is_gauntlet = settings.get("kind") == "gauntlet" and "kind" not in given
+        if is_gauntlet and isinstance(listed, list) and isinstance(seeds, int):
+            settings |= {"players": [*chosen, *listed[seeds:]], "seeds": len(chosen)}
         else:
             settings["players"] = chosen
     if variant is not None:

@@ -11,6 +11,7 @@ import click
 
 from variant_ai.cli.common.console import (
     COUNT,
+    EXISTING_FILE,
     EXIT_ERROR,
     FILE,
     examples,
@@ -359,20 +360,19 @@ def diff(one: str, other: str, as_json: bool) -> None:
 @click.argument("name")
 @click.option(
     "--ini",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=EXISTING_FILE,
     help="File in the format of Fairy-Stockfish's variants.ini that has the variant.",
 )
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="File to write instead of stdout.",
 )
 @click.option(
     "--positions",
-    type=click.IntRange(min=1),
+    type=COUNT,
     default=400,
-    show_default=True,
     help="Number of positions compared with Fairy-Stockfish before the kernel is chosen.",
 )
 @seed_option()
@@ -389,6 +389,7 @@ def derive(
     """
     from variant_ai.cli.variants.spec_text import as_yaml
     from variant_ai.core.derive.derivation import derive as derive_spec
+    from variant_ai.core.system.files import write_whole
 
     if output is not None:
         require_new(output, replace)
@@ -396,8 +397,8 @@ def derive(
     found = derive_spec(name, ini=ini, positions=positions, seed=seed)
     if found.failure:
         fail(f"{name}: no spec was derived: {found.failure}")
-    if ini is not None and output is not None:
-        found.tree["fairy_ini"] = os.path.relpath(ini, output.parent)
+    if ini is not None:
+        found.tree["fairy_ini"] = os.path.relpath(ini, output.parent if output else None)
     remarks = [f"Derived from Fairy-Stockfish's {name}; see `variant-ai spec check`."]
     if found.why_fairy:
         remarks.append(f"Not for the kernel: {found.why_fairy}")
@@ -407,7 +408,7 @@ def derive(
     if output is None:
         click.echo(text, nl=False)
     else:
-        output.write_text(text, encoding="utf-8")
+        write_whole(output, text)
     for remark in remarks[1:]:
         note(remark)
     note(f"{name} runs on the rules engine {found.engine}")

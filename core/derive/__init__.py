@@ -2,7 +2,7 @@
 
 Modules in reading order:
 
-    probe_board    crafted positions, and what Fairy-Stockfish answers about them
+    probe_board    crafted positions, and the answers of Fairy-Stockfish about them
     betza_writer   movements as a Betza word
     piece_probe    how a piece moves
     rule_probe     promotions, hands, castling, royal pieces

@@ -28,7 +28,7 @@ DEAD = "insufficient_material"
 
 @dataclass
 class Derivation:
-    """A draft and what is known of it."""
+    """A draft, the engine it is for, and notes on it."""
 
     variant: str
     tree: dict[str, Any] = field(default_factory=dict)

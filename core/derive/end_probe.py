@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from variant_ai.core.derive.piece_probe import PieceMoves
-from variant_ai.core.derive.probe_board import ProbeBoard, VariantWith
+from variant_ai.core.derive.piece_probe import COMPASS, PieceMoves
+from variant_ai.core.derive.probe_board import Pieces, ProbeBoard, VariantWith
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.spec.betza import parse_betza
 
@@ -31,7 +31,7 @@ def mated(board: ProbeBoard, checked: str) -> str:
 
 
 def repetition(board: ProbeBoard) -> tuple[dict[str, Any], list[str]]:
-    """Return `repetition:` as far as cycles from the start position show it, and what they do not."""
+    """Return `repetition:` as cycles from the start position show it, and notes on what is unknown."""
     cycle = _cycle(board, [])
     if cycle is None:
         return {"fold": 3}, ["repetition: no cycle of moves was found from the start position"]
@@ -188,16 +188,12 @@ def counting(board: ProbeBoard, variant_with: VariantWith, king: str, other: str
 # --- wins ----------------------------------------------------------------------------------------
 
 
-def wins(board: ProbeBoard, symbols: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return `wins:` as far as the vocabulary has it, and what was found beyond it."""
+def wins(board: ProbeBoard, symbols: Sequence[str]) -> list[dict[str, Any]]:
+    """Return `wins:`."""
     found: list[dict[str, Any]] = []
-    notes: list[str] = []
     if match := _CHECKS.search(board.variant.fen_after(board.start, [])):
         found.append({"checks": int(match[1])})
-    found += _extinct(board, symbols)
-    for win in _reached(board, symbols):
-        found.append(win)
-    return found, notes
+    return [*found, *_extinct(board, symbols), *_reached(board, symbols)]
 
 
 def _extinct(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -229,30 +225,40 @@ def _extinct(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, An
 
 def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield wins by a piece that reaches a zone."""
-    home = board.pieces(board.start)
-    theirs = {s: p for s, p in home.items() if p.islower()}
-    everything = range(board.squares)
+    theirs = {s: p for s, p in board.pieces(board.start).items() if p.islower()}
+
+    def is_won(pieces: Pieces) -> bool:
+        return board.variant.immediate_end(board.fen(pieces, black=True)) == -1
+
     for symbol in symbols:
-        free = [s for s in everything if s not in theirs]
-        if (
-            board.variant.immediate_end(
-                board.fen({**theirs, **dict.fromkeys(free, symbol)}, black=True)
-            )
-            != -1
-        ):
-            back = {s: symbol for s in everything if s not in (board.squares - 1,)}
-            if board.variant.immediate_end(board.fen(back, black=True)) != -1:
-                continue
         goals = frozenset(
-            s
-            for s in everything
-            if board.variant.immediate_end(
-                board.fen({**{t: p for t, p in theirs.items() if t != s}, s: symbol}, black=True)
-            )
-            == -1
+            square
+            for square in range(board.squares)
+            if is_won({**theirs, square: symbol})
+            or is_won({**_far_away(board, theirs, square), square: symbol})
         )
-        if goals and len(goals) < board.squares:
-            yield {"piece": symbol, "reaches": board.zone(goals)}
+        if not goals or len(goals) == board.squares:
+            continue
+        win: dict[str, Any] = {"piece": symbol, "reaches": board.zone(goals)}
+        if any(
+            not is_won({**_far_away(board, theirs, goal), goal: symbol, beside: attacker})
+            for goal in goals
+            for step in COMPASS
+            if (beside := board.step(goal, *step)) is not None
+            for attacker in set(theirs.values())
+        ):
+            win["safe"] = True
+        yield win
+
+
+def _far_away(board: ProbeBoard, theirs: Pieces, square: int) -> dict[int, str]:
+    """One of each of their pieces, on the squares with the greatest distance from a square."""
+
+    def distance(other: int) -> int:
+        return max(map(abs, board.displacement(square, other)))
+
+    places = sorted(range(board.squares), key=distance, reverse=True)
+    return dict(zip(places, sorted(set(theirs.values())), strict=False))
 
 
 def bare_king(board: ProbeBoard, king: str) -> str:

@@ -81,7 +81,7 @@ def _join_zones(piece: dict[str, Any]) -> None:
 
 
 Gap = tuple[str, int, int, str]
-"""Symbol of a piece, displacement, and what it promotes to (empty if it does not)."""
+"""Symbol of a piece, displacement, and symbol after promotion (empty if it does not promote)."""
 
 
 def _gap(spec: VariantSpec, seed: int) -> tuple[Gap | None, bool]:

@@ -120,7 +120,7 @@ class _Probe:
     # --- zones -----------------------------------------------------------------------------------
 
     def _region(self) -> Zone:
-        """Zone that the piece cannot leave, None if it may go wherever its steps lead."""
+        """Zone that the piece cannot leave; None if there is none."""
         board = self.board
         targets = frozenset(
             target

@@ -1,4 +1,4 @@
-"""Crafted positions of a variant of Fairy-Stockfish, and what it answers about them.
+"""Crafted positions of a variant of Fairy-Stockfish, and its answers about them.
 
 Pieces are put on otherwise empty boards. Fairy-Stockfish accepts such positions: it looks at what
 stands there, not at whether a game could lead to it. So that kings, forced captures and wins do not

@@ -127,7 +127,7 @@ def hands(
     captures: bool,
     royal: list[str],
 ) -> HandRules | None:
-    """Find what is captured into the hand, and where it may be dropped."""
+    """Find the pieces that go into the hand, and the squares where they may be dropped."""
     becomes: dict[str, str] = {}
     taker = _taker(pieces)
     if captures and taker is not None:

@@ -35,8 +35,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         hand = rule_probe.HandRules([s for s in order if s in dropped])
         missing.append("drops from an endless hand")
     passers = rule_probe.captures_en_passant(board, probed)
-    wins, more = end_probe.wins(board, [s for s in order if s not in royal])
-    notes += more
+    wins = end_probe.wins(board, [s for s in order if s not in royal])
     pieces: dict[str, Any] = {}
     zones: dict[str, Any] = {}
     for symbol in order:
@@ -55,6 +54,9 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
             if symbol in hand.per_file:
                 word["per_file"] = hand.per_file[symbol]
                 word["drop_mate"] = False
+                notes.append(
+                    f"pieces.{symbol}.drop_mate: false is a guess from per_file; not asked"
+                )
     king = royal[0] if royal else ""
     if king and _faces(board, king):
         pieces[king]["faces"] = king
@@ -65,7 +67,9 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     if king:
         result = end_probe.perpetual_check(board, king, probed, rules["repetition"]["fold"])
         if result is None:
-            notes.append("repetition: perpetual check was not tried, for want of a rook")
+            notes.append(
+                "repetition: perpetual check was not tried, because no piece moves like a rook"
+            )
         elif result == "loss":
             rules["repetition"]["perpetual_check"] = "loss"
             if "faces" in pieces[king]:

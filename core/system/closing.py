@@ -9,7 +9,7 @@ class Closing:
     """Base of context managers that call `close` at their end."""
 
     def close(self) -> None:
-        """Release what the object holds."""
+        """Release files, processes or threads."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Derived specs: what ships is found again, and what is new agrees with Fairy-Stockfish."""
+"""Derived specs: shipped ones are found again, and new ones agree with Fairy-Stockfish."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.testing import check_rules
 from variant_ai.core.testing.random_games import uci_text
 
-SHIPPED = ["chess", "crazyhouse", "xiangqi", "minishogi", "minixiangqi", "kingofthehill"]
+SHIPPED = ["chess", "crazyhouse", "xiangqi", "minishogi", "minixiangqi", "kingofthehill", "dobutsu"]
 """Variants whose derived spec must play as the shipped one."""
 OTHERS = ["losalamos", "gardner", "hoppelpoppel"]
 """Variants without a shipped spec that the kernel plays."""

@@ -370,13 +370,13 @@ def test_players_without_room_are_explained(
     monkeypatch.setattr(cluster_games, "PATIENCE", 0.05)
     ray = FakeRay(block)
     monkeypatch.setattr(ray, "wait", lambda references, timeout: ([], references))
-    told: list[str] = []
+    messages: list[str] = []
     settings = ReinforceSettings(variant="dobutsu", cluster={"player_gpus": 0.5})
-    supply = ClusterGames(ray, PlayerSetup("{}", settings), set(), "dobutsu", told.append)
+    supply = ClusterGames(ray, PlayerSetup("{}", settings), set(), "dobutsu", messages.append)
     opened.append(supply)
     supply.use_net(net, 0)
-    until(lambda: bool(told))
-    assert "each asks for 1 CPUs and 0.5 GPUs" in told[0]
-    assert "the cluster has 3 CPUs (0.5 free) and 0 GPUs (0 free)" in told[0]
+    until(lambda: bool(messages))
+    assert "each asks for 1 CPUs and 0.5 GPUs" in messages[0]
+    assert "the cluster has 3 CPUs (0.5 free) and 0 GPUs (0 free)" in messages[0]
     time.sleep(0.1)
-    assert len(told) == 1
+    assert len(messages) == 1

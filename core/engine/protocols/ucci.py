@@ -19,10 +19,10 @@ from variant_ai.core.engine.protocols.engine_options import (
     is_true,
 )
 from variant_ai.core.engine.protocols.uci import (
-    UNREADABLE_NODES,
     Dialect,
     Identity,
     Info,
+    go_of,
     read_go,
 )
 
@@ -39,7 +39,6 @@ class Ucci(Dialect):
     name = "ucci"
     first_word = "ucci"
     notation = "iccs"
-    first_rank = 0
     has_variants = False
     has_verdicts = True
     has_static_search = True
@@ -109,19 +108,5 @@ def parse_ucci_go(given: Sequence[str], unit: float) -> Go:
     times_of["movetime"] = 1e-3  # a UCI word, in UCI's unit
     counts_of = ("movestogo", "oppmovestogo", "nodes", "depth")
     given = re.sub(r"(?i)\bdepth infinite\b", "infinite", " ".join(given)).split()
-    times, counts, flags, _, problems = read_go(
-        given, times_of, counts_of, ("infinite", "ponder", "draw")
-    )
-    return Go(
-        times=(times.get("time"), times.get("opptime")),
-        increments=(times.get("increment"), times.get("oppincrement")),
-        relative=True,
-        moves_to_go=counts.get("movestogo"),
-        depth=counts.get("depth"),
-        nodes=counts.get("nodes"),
-        movetime=times.get("movetime"),
-        infinite="infinite" in flags,
-        ponder="ponder" in flags,
-        draw_offered="draw" in flags,
-        problems=tuple(problems),
-    ).with_limit(UNREADABLE_NODES)
+    found = read_go(given, times_of, counts_of, ("infinite", "ponder", "draw"))
+    return go_of(found, ("time", "opptime"), ("increment", "oppincrement"), relative=True)

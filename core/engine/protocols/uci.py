@@ -12,7 +12,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from variant_ai.core.engine.commands import (
     BanMoves,
@@ -87,8 +87,6 @@ class Dialect:
     """The handshake of the client, which selects the protocol."""
     notation = "uci"
     """Notation of the client's moves: `uci`, `iccs` (ranks from 0) or `usi`."""
-    first_rank = 1
-    """Number of the first rank: 1 in UCI, 0 in UCCI and cyclone."""
     board = (8, 8)
     """Files and ranks of the variant, for a notation that depends on them."""
     has_variants = True
@@ -100,6 +98,11 @@ class Dialect:
     has_static_search = False
     """True if `go depth 0` asks for the value of the position alone."""
     ignores_unknown_options = False
+
+    @property
+    def first_rank(self) -> int:
+        """Number of the first rank: 1 in UCI, 0 in UCCI and cyclone."""
+        return 0 if self.notation == "iccs" else 1
 
     # --- options -------------------------------------------------------------------------------
 
@@ -161,9 +164,8 @@ class Dialect:
         return f"info string {text}"
 
     def info(self, info: Info) -> list[str]:
-        score = f"cp {info.cp}" if info.mate is None else f"mate {info.mate}"
         words = [f"info depth {info.depth} seldepth {info.seldepth} multipv {info.rank}"]
-        words.append(f"score {score}")
+        words.append(f"score {self.score(info)}")
         if info.wdl is not None:
             words.append("wdl {} {} {}".format(*info.wdl))
         words.append(f"nodes {info.nodes} nps {info.nps} hashfull {info.hashfull}")
@@ -171,6 +173,10 @@ class Dialect:
         if info.pv:
             words.append("pv " + " ".join(self.squares(move) for move in info.pv))
         return [" ".join(words)]
+
+    def score(self, info: Info) -> str:
+        """Format the score of a line of play."""
+        return f"cp {info.cp}" if info.mate is None else f"mate {info.mate}"
 
     def best(self, move: str, ponder: str | None, verdict: str = "") -> list[str]:
         """Format a move. verdict: `draw`, `resign` or empty; UCI cannot express it."""
@@ -207,7 +213,6 @@ class Cyclone(Dialect):
 
     name = "cyclone"
     notation = "iccs"
-    first_rank = 0
     has_variants = False
 
 
@@ -311,20 +316,30 @@ def parse_go(given: Sequence[str]) -> Go:
 
     If no limit is left then, the search is one of `UNREADABLE_NODES`.
     """
-    times, counts, flags, moves, problems = read_go(given, _TIMES, _COUNTS, _FLAGS)
+    found = read_go(given, _TIMES, _COUNTS, _FLAGS)
+    return go_of(found, ("wtime", "btime"), ("winc", "binc"))
+
+
+def go_of(found: GoWords, times: tuple[str, str], increments: tuple[str, str], **more: Any) -> Go:
+    """Return the command of the words of a `go`. times, increments: the words for both players. more:
+    other fields."""
+    clock, counts, flags = found.times, found.counts, found.flags
     return Go(
-        times=(times.get("wtime"), times.get("btime")),
-        increments=(times.get("winc"), times.get("binc")),
+        times=(clock.get(times[0]), clock.get(times[1])),
+        increments=(clock.get(increments[0]), clock.get(increments[1])),
+        byoyomi=clock.get("byoyomi"),
         moves_to_go=counts.get("movestogo"),
         depth=counts.get("depth"),
         nodes=counts.get("nodes"),
-        movetime=times.get("movetime"),
+        movetime=clock.get("movetime"),
         mate=counts.get("mate"),
         perft=counts.get("perft"),
         infinite="infinite" in flags,
         ponder="ponder" in flags,
-        search_moves=tuple(moves),
-        problems=tuple(problems),
+        draw_offered="draw" in flags,
+        search_moves=tuple(found.moves),
+        problems=tuple(found.problems),
+        **more,
     ).with_limit(UNREADABLE_NODES)
 
 

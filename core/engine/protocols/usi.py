@@ -23,10 +23,10 @@ from variant_ai.core.engine.commands import (
 )
 from variant_ai.core.engine.protocols.engine_options import VARIANT, Option, canonical, declare
 from variant_ai.core.engine.protocols.uci import (
-    UNREADABLE_NODES,
     Dialect,
     Identity,
     Info,
+    go_of,
     parse_position,
     read_go,
     shown,
@@ -86,11 +86,12 @@ class Usi(Dialect):
         return [*lines, *map(declare, options), "usiok"]
 
     def info(self, info: Info) -> list[str]:
-        line = super().info(replace(info, mate=None, wdl=None))[0]
-        if info.mate is not None:
-            plies = 2 * info.mate - 1 if info.mate > 0 else 2 * info.mate
-            line = line.replace(f"score cp {info.cp}", f"score mate {plies}", 1)
-        return [line]
+        return super().info(replace(info, wdl=None))  # USI has no word for chances
+
+    def score(self, info: Info) -> str:
+        if info.mate is None:
+            return super().score(info)
+        return f"mate {2 * info.mate - 1 if info.mate > 0 else 2 * info.mate}"
 
     def no_move(self, result: int) -> list[str]:
         return ["bestmove win" if result > 0 else "bestmove resign"]
@@ -110,29 +111,18 @@ def parse_usi_position(words: Sequence[str]) -> Command:
     if words[:1] != ["sfen"]:
         given = shown(words[0]) if words else "nothing"
         return Unreadable(f"position: {given} where `startpos` or `sfen` is expected")
-    end = words.index("moves") if "moves" in words else len(words)
+    sfen, _, moves = " ".join(words[1:]).partition(" moves")
     try:
-        fen = fen_of_sfen(" ".join(words[1:end]))
+        fen = fen_of_sfen(sfen)
     except FenError as error:
         return Unreadable(f"position: {error}")
-    return SetPosition(fen, tuple(words[end + 1 :]))
+    return SetPosition(fen, tuple(moves.split()))
 
 
 def parse_usi_go(given: Sequence[str]) -> Go:
     """Parse `go [ponder] btime T wtime T [byoyomi T | binc T winc T]`, `go infinite`, `go nodes N`, …"""
-    times, counts, flags, moves, problems = read_go(given, _TIMES, _COUNTS, _FLAGS)
-    byoyomi = times.get("byoyomi")
-    usual = None if byoyomi is None else 0.0
-    return Go(
-        times=(times.get("btime", usual), times.get("wtime", usual)),
-        increments=(times.get("binc"), times.get("winc")),
-        byoyomi=byoyomi,
-        moves_to_go=counts.get("movestogo"),
-        depth=counts.get("depth"),
-        nodes=counts.get("nodes"),
-        movetime=times.get("movetime"),
-        infinite="infinite" in flags,
-        ponder="ponder" in flags,
-        search_moves=tuple(moves),
-        problems=tuple(problems),
-    ).with_limit(UNREADABLE_NODES)
+    found = read_go(given, _TIMES, _COUNTS, _FLAGS)
+    if "byoyomi" in found.times:  # the main time may be left out once it is used up
+        found.times.setdefault("btime", 0.0)
+        found.times.setdefault("wtime", 0.0)
+    return go_of(found, ("btime", "wtime"), ("binc", "winc"))

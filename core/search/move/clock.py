@@ -193,7 +193,7 @@ class TimeManager:
         those from an opening book."""
         cost = self._cost
         left = max(clock.remaining + clock.byoyomi - cost, LEAST)
-        if clock.remaining < clock.byoyomi:  # what is not spent now is lost
+        if clock.remaining < clock.byoyomi:  # the rest of the byoyomi would be lost
             target = cap = left - self._reserve
         elif clock.moves_to_go:
             moves = clock.moves_to_go

@@ -3,7 +3,7 @@
     [mychess:chess]           a variant, and the one that it is like
     customPiece1 = a:NA       its differences
 
-Fairy-Stockfish ignores what it does not know without a word, so names and keys are checked here.
+Fairy-Stockfish ignores unknown names and keys without an error, so they are checked here.
 """
 
 from __future__ import annotations
