@@ -211,3 +211,15 @@ def at_random_moments(words: Sequence[str], span: float, tries: int) -> None:
 @pytest.mark.slow
 def test_ctrl_c_at_random_moments_of_the_start() -> None:
     at_random_moments(["perft", "-V", "crazyhouse", "--depth", "9"], 1.5, 6)
+
+
+def test_ctrl_c_ends_a_check_in_a_child_at_once() -> None:
+    """The child of `spec check` and `spec derive` does not finish its work first."""
+    process = program(
+        "from variant_ai.core.testing.rules_conformance import in_child\n"
+        "print('ready', flush=True)\n"
+        "in_child(time.sleep, 10_000)"
+    )
+    time.sleep(3)  # until the child sleeps
+    process.send_signal(signal.SIGINT)
+    assert outcome(process) == (130, "", "Interrupted.\n")

@@ -152,6 +152,11 @@ class WorkerPool(ProcessPoolExecutor):
         with signals_held():  # a worker may be started here
             return super().submit(function, *arguments, **named)
 
+    def kill(self) -> None:
+        """End all workers at once; calls in progress raise BrokenProcessPool."""
+        for process in list((self._processes or {}).values()):
+            process.kill()
+
 
 def _begin_work(initializer: Callable[..., None] | None, initargs: Any) -> None:
     leave_signals_to_parent(LAST_WORK)

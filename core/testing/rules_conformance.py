@@ -104,10 +104,14 @@ def judge(spec: VariantSpec, settings: Mapping[str, str]) -> FairyVariant:
 def in_child(function: Callable[..., T], *arguments: object) -> T:
     """Call a module's function in a new process and return its result.
 
-    Raises BrokenProcessPool if that process died.
+    Raises BrokenProcessPool if that process died. Ctrl-C ends it at once.
     """
     with WorkerPool(1, _register, (RULES_ENGINES.added(),)) as pool:
-        return pool.submit(function, *arguments).result()
+        try:
+            return pool.submit(function, *arguments).result()
+        except KeyboardInterrupt:
+            pool.kill()
+            raise
 
 
 def _register(engines: dict[str, str]) -> None:

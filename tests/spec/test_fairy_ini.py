@@ -34,7 +34,10 @@ def test_sections_settings_and_parents_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[one:chess]\nstalematValue = loss\n", "mine.ini:2: unknown key 'stalematValue'"),
+        (
+            "[one:chess]\nstalematValue = loss\n",
+            "mine.ini:2: Fairy-Stockfish has no key 'stalematValue'",
+        ),
         ("\n[one:ches]\n", "mine.ini:2: unknown parent 'ches'"),
         ("[one]\n[one]\n", "mine.ini:2: the variant 'one' is given twice"),
         ("[chess]\n", "mine.ini:1: Fairy-Stockfish has a variant 'chess'"),
@@ -82,5 +85,5 @@ def test_a_spec_holds_the_text_of_its_file(tmp_path: Path) -> None:
 def test_a_spec_names_a_variant_of_its_file(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"mine.yaml:4:1: fairy: unknown variant of the ini file"):
         load_spec(spec_with_ini(tmp_path, "[yours:chess]\n"))
-    with pytest.raises(SpecError, match=r"mine.ini:2.*unknown key 'xyz'"):
+    with pytest.raises(SpecError, match=r"mine.ini:2.*no key 'xyz'"):
         load_spec(spec_with_ini(tmp_path, "[mine:chess]\nxyz = 1\n"))

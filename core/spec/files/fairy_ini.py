@@ -14,6 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from variant_ai.core.errors import SpecError, unknown
+from variant_ai.core.spec.catalogue import similar_names
 from variant_ai.specs.names import FAIRY_NAMES
 
 MAX_SIZE = 1_000_000
@@ -109,7 +110,8 @@ def read_ini(text: str, where: str = "<ini>") -> dict[str, IniVariant]:
                 at,
             )
         if key not in KEYS:
-            raise SpecError(unknown("key", key, sorted(KEYS)), at)
+            similar = similar_names(key, sorted(KEYS))
+            raise SpecError(f"Fairy-Stockfish has no key {key!r} for its variants ({similar})", at)
         if key in section.settings:
             raise SpecError(f"{key!r} is given twice in [{section.name}]", at)
         if not value.isascii():
