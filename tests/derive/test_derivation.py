@@ -109,7 +109,7 @@ def test_unknown_names_are_errors(tmp_path: Path) -> None:
         derive("ches")
     ini = tmp_path / "mine.ini"
     ini.write_text("[mine:chess]\nstalemtValue = loss\n")
-    with pytest.raises(SpecError, match="no key 'stalemtValue' .*similar: stalemateValue"):
+    with pytest.raises(SpecError, match=r"no key 'stalemtValue' .*similar: stalemateValue"):
         derive("mine", ini=ini)
     ini.write_text("[mine:chess]\n")
     with pytest.raises(UnknownNameError, match=r"variant of .*mine\.ini"):
