@@ -12,7 +12,7 @@ JOBS ?= auto
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help install train test nightly lint format docs wheel check clean
+.PHONY: help install train test nightly lint format docs manual wheel check clean
 
 help:
 	@echo "make install                 set up .venv with everything, experiments included"
@@ -23,7 +23,8 @@ help:
 	@echo "make check                   lint, test and the wheel"
 	@echo "make wheel                   build the wheel and test it in a clean environment"
 	@echo "make format                  format the code"
-	@echo "make docs                    write the tables and draw the pictures of the manual"
+	@echo "make docs                    write the tables and pictures of the manual, and build it"
+	@echo "make manual                  build the manual as a site: build/manual/index.html"
 	@echo "make clean                   remove the environment and what was built"
 
 install: $(READY)
@@ -61,6 +62,14 @@ format: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/tables.py
 	$(BIN)/python docs/pictures.py
+	$(MAKE) manual
+
+manual: $(VENV)/.docs
+	$(BIN)/python docs/site/build.py
+
+$(VENV)/.docs: $(READY)
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[docs]' >&2
+	@touch $@
 
 wheel: $(READY)
 	PYTHON=$(BIN)/python .ci/wheel
