@@ -55,7 +55,7 @@ def _page(name: str, folder: Path) -> Iterator[str]:
         "A green dot is a move without capture, a red ring a capture, blue marks go over another "
         "piece, and faint ones exist in a part of the board only.\n"
     )
-    yield "| piece | moves | in words | more |"
+    yield "| piece | moves | description | more |"
     yield "| --- | --- | --- | --- |"
     kinds = PieceTypes(spec).by_symbol
     for piece in shown["pieces"]:
