@@ -18,6 +18,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import Notation, core_notations
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.testing.random_games import STYLES, random_move, uci_text
 
 PLIES = 80
@@ -125,7 +126,7 @@ def check_reader(
         found = reader.sniff(other)
         assert found is False, f"sniff gives {found!r} for {other[:8]!r}…; expected False"
     read = _read(reader, data)
-    assert len(read) == games, f"{len(read)} games were read, the file has {games}"
+    assert len(read) == games, f"{counted(len(read), 'game')} were read, the file has {games}"
     for number, game in enumerate(read, 1):
         where = f"game {number}, line {game.line}"
         assert not game.problem, f"{where}: {game.problem}: {game.detail}"
