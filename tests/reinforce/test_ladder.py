@@ -26,6 +26,7 @@ from variant_ai.core.reinforce.ladder.run_ladder import MakePlayer, RunLadder, o
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.plugins import registry
 
 VARIANT = "dobutsu"
@@ -118,6 +119,25 @@ def test_matches_beyond_the_share_of_the_time_are_left_out(tmp_path: Path) -> No
     one.measure(2, net_of(2), net_of, cpu_seconds=1000.0)
     assert [match.generation for match in one.record.pairings] == [1, 2]
     assert one.record.progress[2].cpu_hours == pytest.approx(1000 / 3600)
+
+
+def test_the_first_match_of_slow_rules_is_estimated(tmp_path: Path) -> None:
+    """4 games of 30 moves at one evaluation each, and a millisecond for an evaluation: 0.12 s."""
+
+    class Slow(KernelRules):
+        pass
+
+    one = ladder(tmp_path, cpu_share=0.1)
+    net_of, _ = nets()
+    one.rules = Slow(one.spec)
+    one.measure(1, net_of(1), net_of, cpu_seconds=1.0, evaluations=1000)
+    assert one.record.pairings == []
+    one.measure(1, net_of(1), net_of, cpu_seconds=2.0, evaluations=2000)
+    assert len(one.record.pairings) == 1
+    compiled = ladder(tmp_path / "compiled", cpu_share=0.1)
+    (tmp_path / "compiled").mkdir()
+    compiled.measure(1, net_of(1), net_of, cpu_seconds=1.0, evaluations=1000)
+    assert len(compiled.record.pairings) == 1
 
 
 def test_elo_of_a_chain() -> None:

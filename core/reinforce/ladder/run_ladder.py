@@ -32,10 +32,13 @@ from variant_ai.core.reinforce.ladder.ladder_record import (
 from variant_ai.core.reinforce.ladder.net_match import match_openings, play_match
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
 
 RECORD, PICTURE = "ladder.json", "ladder.svg"
+PLIES_OF_A_GAME = 30
+"""Searched moves of a game, for an estimate of what a match costs."""
 MakePlayer = Callable[[PlayerSpec, Rules], Player]
 
 
@@ -134,7 +137,7 @@ class RunLadder:
         self.record.progress[generation] = Progress(hours, evaluations)
         for opponent in opponents:
             decides = self.settings.ladder.gate and opponent == self._generating(generation)
-            if not decides and not self._affordable(opponent, cpu_seconds):
+            if not decides and not self._affordable(opponent, cpu_seconds, evaluations):
                 continue
             if self._stopped.is_set():
                 return
@@ -173,9 +176,12 @@ class RunLadder:
         """The newest generation before this one that the gate accepted."""
         return max((one for one in self.record.accepted if one < generation), default=0)
 
-    def _affordable(self, opponent: Opponent, cpu_seconds: float | None) -> bool:
+    def _affordable(
+        self, opponent: Opponent, cpu_seconds: float | None, evaluations: int | None
+    ) -> bool:
         """Return True if another match is within the ladder's share of the CPU time. Its cost is that
-        of the last match of the same kind."""
+        of the last match of the same kind; before the first one it is estimated for rules that are
+        not compiled, with which a match may take longer than all else in a short run."""
         if cpu_seconds is None:
             return True
         pairings = self.record.pairings
@@ -183,6 +189,10 @@ class RunLadder:
             one for one in pairings if isinstance(one.opponent, str) == isinstance(opponent, str)
         ]
         cost = alike[-1].cpu_seconds if alike else 0.0
+        if not alike and evaluations and not is_compiled(self.rules):
+            ladder = self.settings.ladder
+            searched = ladder.games * PLIES_OF_A_GAME * max(1, ladder.nodes)
+            cost = searched * cpu_seconds / evaluations
         spent = sum(one.cpu_seconds for one in pairings)
         return spent + cost <= self.settings.ladder.cpu_share * cpu_seconds
 
