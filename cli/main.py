@@ -69,6 +69,7 @@ GROUPS = {
     "Variants": {
         "variants": _own("variants.variants", "List the variants that can be named."),
         "spec": _own("variants.spec", "Show, check or compare specs of variants."),
+        "plugin": _own("variants.plugin", "Begin a package with a variant of your own."),
         "perft": _own("variants.perft", "Count the sequences of legal moves of a given length."),
     },
     "Games": {

@@ -16,8 +16,8 @@ from variant_ai.core.errors import SpecError, UnknownNameError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import builtin_specs, load_spec
-from variant_ai.core.testing import check_rules
 from variant_ai.core.testing.random_games import uci_text
+from variant_ai.testing import check_rules
 
 SHIPPED = ["chess", "crazyhouse", "xiangqi", "minishogi", "minixiangqi", "kingofthehill", "dobutsu"]
 """Variants whose derived spec must play as the shipped one."""
