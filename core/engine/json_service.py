@@ -80,8 +80,9 @@ class VariantEngine(Protocol):
     def close(self) -> None: ...
 
 
-QueryAction = Callable[[VariantEngine, "Game"], Mapping[str, Any]]
-"""Answers a query other than a search; its fields join `id` and `action` in the answer."""
+QueryAction = Callable[[VariantEngine, "Game", Mapping[str, Any]], Mapping[str, Any]]
+"""Answers a query other than a search, which is its third argument; the fields that it returns join
+`id` and `action` in the answer."""
 
 
 class JsonService:
@@ -217,7 +218,7 @@ class JsonService:
         game = Game.from_uci(rules, fen_or_start(words.get("fen")), words.get("moves", ()))
         action = words.get("action")
         if action is not None:
-            answer = self._actions[action](engine, game)
+            answer = self._actions[action](engine, game, words)
             self._print({"id": query.id, "action": action, **answer})
             return
         notation = UciNotation()

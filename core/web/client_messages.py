@@ -43,6 +43,7 @@ FIELDS: dict[str, dict[str, str]] = {
     },
     "policy": {**GAME, **SEARCH},
     "planes": {**GAME, **SEARCH},
+    "tree": {**GAME, **SEARCH, "line": "moves"},
     "stop": {"search": "id!"},
     "runs": {},
     "run": {"run": "name!"},

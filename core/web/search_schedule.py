@@ -3,7 +3,8 @@ visitor waits.
 
 A process runs one search at a time. The next one is that of the visitor who has waited for a turn
 for longest; a visitor's own searches follow one another. A search that has had its slice ends, with
-`shared: true` in its final answer, as soon as somebody else waits: the page may ask again.
+`shared: true` in its final answer, as soon as somebody else waits: the page may ask again. So does a
+search that reports, for a question of its own visitor that has a quick answer.
 """
 
 from __future__ import annotations
@@ -73,7 +74,11 @@ class SearchSchedule:
     async def submit(self, job: SearchJob) -> None:
         """Add a search to those that wait."""
         async with self._more:
-            self._waiting.setdefault(job.owner, deque()).append(job)
+            waiting = self._waiting.setdefault(job.owner, deque())
+            if job.is_instant:
+                waiting.appendleft(job)
+            else:
+                waiting.append(job)
             self._more.notify_all()
 
     def stop(self, job: SearchJob) -> None:
@@ -92,8 +97,14 @@ class SearchSchedule:
                 job.on_answer = _ignore
                 self.stop(job)
 
-    def _others_wait(self, job: SearchJob) -> bool:
-        return any(owner != job.owner for owner in self._waiting)
+    def _gives_way(self, job: SearchJob, seconds: float) -> bool:
+        """Return True if a search that has run for so long has to end for one that waits: another
+        visitor's, or a question of the same visitor about the tree or the net while it reports."""
+        own = self._waiting.get(job.owner, ())
+        if "report_every" in job.question and any(other.is_instant for other in own):
+            return True
+        others = any(owner != job.owner for owner in self._waiting)
+        return others and seconds >= self._slice
 
     async def _next(self) -> SearchJob:
         async with self._more:
@@ -124,12 +135,14 @@ class SearchSchedule:
         shared = False
 
         async def share() -> None:
-            """End the search when it has had its slice and another visitor waits."""
+            """End the search when it has to give way."""
             nonlocal shared
             await ticket.sent.wait()
-            await asyncio.sleep(self._slice)
+            began = asyncio.get_running_loop().time()
             async with self._more:
-                await self._more.wait_for(lambda: self._others_wait(job))
+                while not self._gives_way(job, asyncio.get_running_loop().time() - began):
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._more.wait(), self._slice)
             shared = True
             self.stop(job)
 

@@ -5,17 +5,23 @@ joins them. Besides queries it answers, in their turn:
 
     {"id": 1, "action": "policy", "variant": …, "fen": …, "moves": […]}    the net without a search
     {"id": 2, "action": "planes", "variant": …, "fen": …, "moves": […]}    its input planes
+    {"id": 3, "action": "tree", "variant": …, "moves": […], "search_moves": […]}
+                              the tree of the last search of this position, below a line of moves
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from variant_ai.core.engine.json_service import QueryAction, VariantEngine
+from variant_ai.core.errors import DataError
 from variant_ai.core.rules.game import Game
 
 KEPT_ENGINES = 3
 """Engines of a process; the one that was used least recently goes first."""
+MOST_MOVES = 40
+"""Moves of a node that are shown."""
 SEPARATOR = "\t"
 
 
@@ -30,7 +36,7 @@ def split_engine_name(name: str) -> tuple[str, str]:
     return variant, net
 
 
-def policy(engine: VariantEngine, game: Game) -> dict[str, Any]:
+def policy(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
     """Return the net's value for the side to move and its probabilities of legal moves, best first,
     without a search."""
     import numpy as np
@@ -57,7 +63,7 @@ def policy(engine: VariantEngine, game: Game) -> dict[str, Any]:
     return found
 
 
-def planes(engine: VariantEngine, game: Game) -> dict[str, Any]:
+def planes(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
     """Return the input planes of a position as the net sees them: `names`, and `planes`, a list of
     squares from a1 for each, rounded."""
     from variant_ai.core.search.tree_factory import with_last_moves
@@ -82,4 +88,48 @@ def plane_names(engine: VariantEngine, count: int) -> list[str]:
     return names if len(names) == count else [f"plane {number}" for number in range(count)]
 
 
-ACTIONS: dict[str, QueryAction] = {"policy": policy, "planes": planes}
+def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `moves` below a line (`search_moves`) of the last search, the most visited first, each
+    with `visits`, `prior`, `value` for its mover, `mate` in plies, and `open`: it has moves below it.
+
+    Raises DataError if another position was searched since.
+    """
+    from variant_ai.core.rules.text.notation import uci
+    from variant_ai.core.search.tree.game_tree import Tree
+
+    search = engine.search
+    graph = getattr(search, "tree", None)
+    if not isinstance(graph, Tree):
+        raise DataError("this search has no tree that can be shown")
+    search.settle()
+    types, files = game.rules.types, game.rules.spec.board.files
+    searched = graph.game
+    if searched is None or int(searched.position["key"][0]) != int(game.position["key"][0]):
+        raise DataError("another position was searched since; search this one again")
+    node = graph.root
+    for text in query.get("search_moves", ()):
+        edges = graph.edges(node)
+        written = [uci(types, files, int(move)) for move in edges.moves]
+        if text not in written:
+            raise DataError(f"{text!r} is not in the tree")
+        node = int(edges.children[written.index(text)])
+        if node == 0:
+            return {"moves": []}
+    if int(graph.arrays.nodes[node]["opened"]) == 0:
+        return {"moves": []}
+    edges = graph.edges(node)
+    found = [
+        {
+            "move": uci(types, files, int(edges.moves[edge])),
+            "visits": int(edges.visits[edge]),
+            "prior": round(float(edges.priors[edge]), 4),
+            "value": round(float(edges.q[edge]), 4),
+            "mate": int(edges.mates[edge]),
+            "open": int(edges.children[edge]) != 0,
+        }
+        for edge in range(len(edges.moves))
+    ]
+    return {"moves": sorted(found, key=lambda one: (-one["visits"], -one["prior"]))[:MOST_MOVES]}
+
+
+ACTIONS: dict[str, QueryAction] = {"policy": policy, "planes": planes, "tree": tree}

@@ -30,6 +30,8 @@ SHARE_OF_CLOCK, SHARE_OF_INCREMENT = 1 / 30, 0.7
 """Parts of the time left and of the increment that a move may take."""
 LINES_OF_WEAK = 24
 """Moves among which a weakened engine chooses."""
+SEARCHES = ("search", "policy", "planes", "tree")
+"""Messages that need a net; they wait their turn."""
 BOARD_QUESTIONS = ("describe", "position", "line", "pgn", "read")
 
 
@@ -84,7 +86,7 @@ class Visitor:
 
     async def _handle(self, message: ClientMessage) -> None:
         try:
-            if message.type in ("search", "policy", "planes"):
+            if message.type in SEARCHES:
                 await self._search(message)
             else:
                 self._answer(message.id, await self._ask(message))
@@ -149,6 +151,8 @@ class Visitor:
             "moves": fields.get("moves", []),
         }
         if message.type != "search":
+            if "line" in fields:
+                query["search_moves"] = fields["line"]
             return {**query, "action": message.type}, 10.0
         nodes, seconds = fields.get("nodes"), fields.get("seconds")
         if "clock" in fields:

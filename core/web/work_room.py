@@ -9,6 +9,7 @@ search    nets and searches, by the schedule
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import shutil
 import tempfile
@@ -17,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from variant_ai.core.errors import DataError, UnknownNameError
+from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.web.search_schedule import SearchSchedule
 from variant_ai.core.web.web_settings import WebSettings
 from variant_ai.core.web.worker_process import WorkerProcess
@@ -63,11 +64,17 @@ class WorkRoom:
         self._listing = asyncio.Lock()
 
     def start(self) -> None:
-        """Begin to work."""
+        """Begin to work. The list of variants takes a moment: it is made before the first page asks."""
         self.schedule.start()
+        self._first = asyncio.create_task(self._prepare())
+
+    async def _prepare(self) -> None:
+        with contextlib.suppress(VariantAIError):
+            await self.variants()
 
     async def close(self) -> None:
         """End all processes."""
+        self._first.cancel()
         await self.schedule.close()
         await asyncio.gather(self._board.close(), self._guest.close(), self.reader.close())
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,5 +1,6 @@
 // The page: navigation, theme, and the view that the address names.
 
+import { AnalyseView } from './analyse';
 import { button, h, replace } from './dom';
 import { PlayView } from './play';
 import { preferences } from './preferences';
@@ -69,6 +70,7 @@ function navigate(path: string): void {
 
 async function makeView(path: string): Promise<View> {
   if (path === '/') return new PlayView(session, navigate);
+  if (path === '/analyse') return new AnalyseView(session);
   return { element: h('p', {}, 'This page is not there yet.'), show: () => undefined, hide: () => undefined };
 }
 

@@ -131,9 +131,17 @@ export class PlayView {
     this.net = this.usualNet();
     this.board.flip(this.side === 1);
     this.startClock();
+    if (this.side !== -1) this.warm();
     this.drawSettings();
     this.draw();
     void this.think();
+  }
+
+  /** Have the net loaded while the first move is thought about. */
+  private warm(): void {
+    talk
+      .ask({ type: 'policy', ...this.session.game(this.session.tree.root), net: this.net })
+      .catch(() => undefined);
   }
 
   private async newGame(variant = listName(this.session.variant)): Promise<void> {
