@@ -37,6 +37,12 @@ class RegistrySource:
 
         return registry().variant(name)
 
+    def text(self, name: str) -> str:
+        from variant_ai.core.spec.files.yaml_reader import read_text
+        from variant_ai.plugins import registry
+
+        return read_text(registry().path(name), "a variant spec")
+
     def rules(self, spec: VariantSpec) -> Rules:
         from variant_ai.plugins import registry
 

@@ -46,6 +46,8 @@ class WebSource(Protocol):
 
     def spec(self, name: str) -> VariantSpec: ...
 
+    def text(self, name: str) -> str: ...
+
     def rules(self, spec: VariantSpec) -> Rules: ...
 
     def has_net(self, spec: VariantSpec) -> bool: ...
@@ -86,6 +88,7 @@ class BoardService:
             "line": self._line,
             "pgn": self._pgn,
             "read": self._read_games,
+            "source": self._source_text,
             "check": self._check,
         }
 
@@ -142,12 +145,16 @@ class BoardService:
             "net": self._source.has_net(variant.spec),
         }
 
+    def _source_text(self, question: dict[str, Any]) -> dict[str, Any]:
+        return {"text": self._source.text(question["variant"])}
+
     def _check(self, question: dict[str, Any]) -> dict[str, Any]:
         """Return the mistakes of a spec's text, or a drawing of its start position."""
         from variant_ai.core.errors import SpecError
 
         path = Path(question["path"])
         try:
+            require_no_files(path)
             spec = self._source.spec(str(path))
             rules = self._source.rules(spec)
             game = Game(rules)
@@ -263,6 +270,31 @@ class BoardService:
             "black": record.black,
             "comments": {str(ply): text for ply, text in record.comments.items()},
         }
+
+
+def require_no_files(path: Path) -> None:
+    """Raise SpecError if a visitor's spec names a file: it could read those of the server.
+
+    path: of the spec, whose text is read.
+    """
+    from variant_ai.core.errors import SpecError
+    from variant_ai.core.spec.catalogue import builtin_specs
+    from variant_ai.core.spec.files.yaml_reader import parse_yaml, read_text
+    from variant_ai.core.spec.inheritance import EXTENDS, FAIRY_INI
+
+    tree = parse_yaml(read_text(path, "a variant spec"), str(path), "a spec", "spec, variant, …")
+    if EXTENDS in tree and tree.get(EXTENDS) not in builtin_specs():
+        raise SpecError(
+            f"{EXTENDS}: here the name of a variant that comes with the program is accepted: "
+            f"{', '.join(builtin_specs())}",
+            tree.value[EXTENDS].location,
+        )
+    ini = tree.get(FAIRY_INI)
+    if FAIRY_INI in tree and not (isinstance(ini, str) and ini.lstrip().startswith("[")):
+        raise SpecError(
+            f"{FAIRY_INI}: here the text itself is accepted, not the name of a file",
+            tree.value[FAIRY_INI].location,
+        )
 
 
 def variant_notation(notations: Mapping[str, Notation], name: str | None) -> Notation:

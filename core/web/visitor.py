@@ -18,7 +18,7 @@ from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.web.client_messages import ClientMessage, MessageError, read_message
 from variant_ai.core.web.search_schedule import SearchJob
 from variant_ai.core.web.search_service import engine_name
-from variant_ai.core.web.work_room import WorkRoom
+from variant_ai.core.web.work_room import OWN, WorkRoom
 
 QUESTION_SECONDS = 60.0
 """Longest time for a question about rules; loading a variant for the first time may compile."""
@@ -32,7 +32,7 @@ LINES_OF_WEAK = 24
 """Moves among which a weakened engine chooses."""
 SEARCHES = ("search", "policy", "planes", "tree")
 """Messages that need a net; they wait their turn."""
-BOARD_QUESTIONS = ("describe", "position", "line", "pgn", "read")
+BOARD_QUESTIONS = ("describe", "position", "line", "pgn", "read", "source")
 
 
 class Visitor:
@@ -101,7 +101,7 @@ class Visitor:
             return await self._room.variants()
         if message.type == "spec":
             return await self._room.add_spec(fields["text"])
-        if message.type == "source":
+        if message.type == "source" and fields["variant"].startswith(OWN):
             return {"text": self._room.source_of(fields["variant"])}
         if message.type in BOARD_QUESTIONS:
             name = fields["variant"]

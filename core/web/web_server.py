@@ -27,6 +27,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from variant_ai.core.spec.catalogue import SPECS
 from variant_ai.core.web.visitor import Visitor
 from variant_ai.core.web.web_settings import LOCAL_NAMES, WebSettings
 from variant_ai.core.web.work_room import WorkRoom
@@ -36,9 +37,10 @@ FILES = {
     "app.js": "text/javascript",
     "app-style.css": "text/css",
     "icon.svg": "image/svg+xml",
-    "protocol.json": "application/json",
 }
 """Files of the page with their types; there are no others."""
+SCHEMA = SPECS / "schema.json"
+"""The JSON schema of specs, by which the editor completes words."""
 PAGES = ("/", "/analyse", "/watch", "/variant", "/help")
 """Addresses of the page; which view it shows is its own business."""
 COOKIE = "variant-ai-token"
@@ -82,6 +84,8 @@ def make_app(settings: WebSettings, room: WorkRoom) -> ASGIApp:
 
     async def file(request: Request) -> Response:
         name = request.path_params["name"]
+        if name == SCHEMA.name:
+            return FileResponse(SCHEMA, media_type="application/json")
         if name not in FILES or not (STATIC / name).is_file():
             return PlainTextResponse("There is no such file.", 404)
         return FileResponse(STATIC / name, media_type=FILES[name])

@@ -2,6 +2,7 @@
 
 import { AnalyseView } from './analyse';
 import { button, h, replace } from './dom';
+import { EditorView } from './editor';
 import { PlayView } from './play';
 import { preferences } from './preferences';
 import { Session } from './session';
@@ -70,6 +71,7 @@ function navigate(path: string): void {
 
 async function makeView(path: string): Promise<View> {
   if (path === '/') return new PlayView(session, navigate);
+  if (path === '/variant') return new EditorView(session, navigate);
   if (path === '/analyse') return new AnalyseView(session);
   return { element: h('p', {}, 'This page is not there yet.'), show: () => undefined, hide: () => undefined };
 }
