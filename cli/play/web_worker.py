@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.spec.schema import VariantSpec
 
-MOST_TREE_MB = 512
-
 
 class RegistrySource:
     """What the page needs of the plugin registry."""
@@ -85,8 +83,8 @@ def _log(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def main(kind: str) -> None:
-    """Answer questions until the input ends."""
+def main(kind: str, *folders: str) -> None:
+    """Answer questions until the input ends. folders: those of runs."""
     leave_signals_to_parent(last_work=2.0)
     write = LineWriter(claim_stdout())
     if kind == "search":
@@ -102,10 +100,18 @@ def main(kind: str) -> None:
             most_engines=KEPT_ENGINES,
         ).run(LineReader(0))
         return
-    from variant_ai.core.web.board_service import BoardService
+    from variant_ai.core.web.question_loop import answer_questions
 
-    BoardService(RegistrySource()).run(LineReader(0), write)
+    if kind == "reader":
+        from variant_ai.core.web.run_service import RunService
+
+        actions = RunService([Path(folder) for folder in folders]).actions
+    else:
+        from variant_ai.core.web.board_service import BoardService
+
+        actions = BoardService(RegistrySource()).actions
+    answer_questions(LineReader(0), write, actions)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

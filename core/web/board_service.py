@@ -7,14 +7,12 @@ only because most questions add one move to one of them.
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from variant_ai.core.engine.line_io import InputLine, LineWriter
 from variant_ai.core.errors import DataError, MoveError, UnknownNameError, VariantAIError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import PASS, move_kind
@@ -81,7 +79,7 @@ class BoardService:
         self._source = source
         self._variants: OrderedDict[str, _Variant] = OrderedDict()
         self._games: OrderedDict[tuple[str, ...], _KeptGame] = OrderedDict()
-        self._actions: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        self.actions: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "variants": self._list,
             "describe": self._describe,
             "position": self._position,
@@ -91,24 +89,6 @@ class BoardService:
             "source": self._source_text,
             "check": self._check,
         }
-
-    def run(self, lines: Iterable[InputLine], write: LineWriter) -> None:
-        """Answer a line for each line, until the input ends."""
-        for line in lines:
-            if write.is_broken:
-                return
-            if line.text:
-                write(json.dumps(self.answer(json.loads(line.text)), ensure_ascii=False))
-
-    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Answer a question: an object with `id`, and `error` if there is no answer."""
-        id = question.get("id")
-        try:
-            return {**self._actions[str(question["action"])](question), "id": id}
-        except VariantAIError as error:
-            return {"id": id, "error": str(error)}
-        except Exception as error:  # one question must not end the service
-            return {"id": id, "error": f"{type(error).__name__}: {error}"}
 
     # --- variants ------------------------------------------------------------------------------
 

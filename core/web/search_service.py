@@ -118,7 +118,7 @@ def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[st
     if int(graph.arrays.nodes[node]["opened"]) == 0:
         return {"moves": []}
     edges = graph.edges(node)
-    found = [
+    found: list[dict[str, Any]] = [
         {
             "move": uci(types, files, int(edges.moves[edge])),
             "visits": int(edges.visits[edge]),

@@ -99,6 +99,8 @@ class Visitor:
             return await self._room.greeting()
         if message.type == "variants":
             return await self._room.variants()
+        if message.type == "runs":
+            return await self._room.runs()
         if message.type == "spec":
             return await self._room.add_spec(fields["text"])
         if message.type == "source" and fields["variant"].startswith(OWN):

@@ -25,6 +25,8 @@ from variant_ai.core.web.worker_process import WorkerProcess
 
 OWN = "own:"
 """Prefix of the names of visitors' specs."""
+RUN = "run:"
+"""Prefix of the names of runs' nets."""
 CHECK_SECONDS = 30.0
 PACKAGED, UNIFORM, RANDOM = "packaged", "uniform", "random"
 NETS = {
@@ -61,6 +63,7 @@ class WorkRoom:
         self._folder = Path(tempfile.mkdtemp(prefix="variant-ai-web-"))
         self._specs: OrderedDict[str, str] = OrderedDict()
         self._variants: dict[str, Any] | None = None
+        self._runs: dict[str, str] = {}
         self._listing = asyncio.Lock()
 
     def start(self) -> None:
@@ -170,6 +173,16 @@ class WorkRoom:
             return PACKAGED
         if name in NETS:
             return name
+        if name.startswith(RUN) and name.removeprefix(RUN) in self._runs:
+            return self._runs[name.removeprefix(RUN)]
         if name not in self._nets:
-            raise UnknownNameError("net", name, [*NETS, *self._nets])
+            runs = [f"{RUN}{run}" for run in self._runs]
+            raise UnknownNameError("net", name, [*NETS, *self._nets, *runs])
         return str(self._nets[name])
+
+    async def runs(self) -> dict[str, Any]:
+        """Return the runs below the folders of the settings; their nets can be named from now on."""
+        found = await self.reader.ask({"action": "runs"}, CHECK_SECONDS)
+        self._runs = found.pop("paths")
+        found.pop("id", None)
+        return found

@@ -125,6 +125,10 @@ export class AnalyseView {
     this.stop();
   }
 
+  flip(): void {
+    this.board.flip();
+  }
+
   private changed(): void {
     const { session, board } = this;
     if (!session.look) return;

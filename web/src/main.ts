@@ -4,15 +4,18 @@ import { AnalyseView } from './analyse';
 import { button, h, replace } from './dom';
 import { EditorView } from './editor';
 import { PlayView } from './play';
+import { HelpView } from './help';
 import { preferences } from './preferences';
 import { Session } from './session';
 import { talk } from './talk';
 import { greet, serverName, usualVariant } from './variants';
+import { WatchView } from './watch';
 
 interface View {
   element: HTMLElement;
   show(): void | Promise<void>;
   hide(): void;
+  flip?(): void;
 }
 
 const NAMES: [string, string][] = [
@@ -69,11 +72,12 @@ function navigate(path: string): void {
   show();
 }
 
-async function makeView(path: string): Promise<View> {
-  if (path === '/') return new PlayView(session, navigate);
+function makeView(path: string): View {
+  if (path === '/watch') return new WatchView(session, navigate);
+  if (path === '/help') return new HelpView();
   if (path === '/variant') return new EditorView(session, navigate);
   if (path === '/analyse') return new AnalyseView(session);
-  return { element: h('p', {}, 'This page is not there yet.'), show: () => undefined, hide: () => undefined };
+  return new PlayView(session, navigate);
 }
 
 function show(): void {
@@ -85,7 +89,7 @@ function show(): void {
   void (async () => {
     let view = views.get(path);
     if (!view) {
-      view = await makeView(path);
+      view = makeView(path);
       views.set(path, view);
     }
     current?.hide();
@@ -93,6 +97,20 @@ function show(): void {
     replace(main, view.element);
     await view.show();
   })();
+}
+
+/** Keys that work outside of controls: through the moves, and flip. */
+function step(event: KeyboardEvent): void {
+  const target = event.target as HTMLElement;
+  const busy = target.closest('input, textarea, select, dialog, .frame');
+  if (busy || event.ctrlKey || event.metaKey || event.altKey || !current) return;
+  if (location.pathname !== '/' && location.pathname !== '/analyse') return;
+  const node = session.tree.current;
+  const next = event.key === 'ArrowLeft' ? node.parent : node.children[0];
+  if ((event.key === 'ArrowLeft' || event.key === 'ArrowRight') && next) void session.go(next);
+  else if (event.key === 'f') current.flip?.();
+  else return;
+  event.preventDefault();
 }
 
 /** Open the game that the address names, else a start position. */
@@ -134,6 +152,7 @@ async function start(): Promise<void> {
   await greet();
   await openGame();
   window.addEventListener('popstate', show);
+  document.addEventListener('keydown', step);
   if (location.pathname === '/') {
     const view = new PlayView(session, navigate);
     views.set('/', view);

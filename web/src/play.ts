@@ -359,13 +359,15 @@ export class PlayView {
       button('New game', () => void this.newGame(), { class: 'main' }),
       button('Take back', () => this.takeBack(), { disabled: !session.tree.current.end.parent }),
       button('Resign', () => this.resign(), { disabled: this.isOver }),
-      button('Flip', () => {
-        board.flip();
-        this.draw();
-      }),
+      button('Flip', () => this.flip()),
       button('Analyse', () => this.navigate('/analyse'))
     );
     history.replaceState(null, '', `${location.pathname}?${session.address}`);
+  }
+
+  flip(): void {
+    this.board.flip();
+    this.draw();
   }
 
   private drawSettings(): void {

@@ -10,8 +10,17 @@ let greeting: Greeting | undefined;
 const own = new Map<string, string>();
 
 export async function greet(): Promise<Greeting> {
-  greeting ??= await talk.ask<Greeting>({ type: 'hello' });
+  if (!greeting) {
+    greeting = await talk.ask<Greeting>({ type: 'hello' });
+    if (greeting.runs) await learnRuns().catch(() => undefined);
+  }
   return greeting;
+}
+
+async function learnRuns(): Promise<void> {
+  const answer = await talk.ask({ type: 'runs' });
+  for (const run of answer.runs as { name: string; variant?: string; net?: boolean }[])
+    if (run.net && run.variant) keepNet(run.variant, `run:${run.name}`, `Run ${run.name}`);
 }
 
 export function variantChoices(): Choice[] {
@@ -34,7 +43,20 @@ export function hasNet(variant: string): boolean {
   return greeting?.variants.find(one => one.name === variant)?.net ?? false;
 }
 
+/** Nets of runs by variant. */
+const runNets = new Map<string, Map<string, string>>();
+
+export function keepNet(variant: string, value: string, text: string): void {
+  const nets = runNets.get(variant) ?? new Map<string, string>();
+  runNets.set(variant, nets.set(value, text));
+}
+
 export function netChoices(variant: string): Choice[] {
+  const runs = [...(runNets.get(variant) ?? [])].map(([value, text]) => ({ value, text }));
+  return [...shippedNets(variant), ...runs];
+}
+
+function shippedNets(variant: string): Choice[] {
   const nets = Object.entries(greeting?.nets ?? {}).map(([value, text]) => ({ value, text }));
   return hasNet(variant) ? nets : nets.filter(one => one.value !== 'packaged');
 }
