@@ -28,6 +28,7 @@ function nice(value: number): string {
   const size = Math.abs(value);
   if (size >= 10000) return `${Math.round(value / 1000)}k`;
   if (size >= 100 || Number.isInteger(value)) return String(Math.round(value));
+  if (size && size < 0.001) return value.toExponential(0);
   return value.toPrecision(2).replace(/\.?0+$/, '');
 }
 

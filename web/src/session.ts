@@ -108,7 +108,6 @@ export class Session {
   async go(node: GameNode): Promise<void> {
     const asked = ++this.asked;
     this.tree.current = node;
-    if (!node.position) this.changed();
     try {
       const position = await this.fetch(node);
       if (asked !== this.asked) return;
