@@ -263,7 +263,8 @@ def require_no_files(path: Path) -> None:
     from variant_ai.core.spec.inheritance import EXTENDS, FAIRY_INI
 
     tree = parse_yaml(read_text(path, "a variant spec"), str(path), "a spec", "spec, variant, …")
-    if EXTENDS in tree and tree.get(EXTENDS) not in builtin_specs():
+    parent = tree.get(EXTENDS)
+    if EXTENDS in tree and not (isinstance(parent, str) and parent in builtin_specs()):
         raise SpecError(
             f"{EXTENDS}: here the name of a variant that comes with the program is accepted: "
             f"{', '.join(builtin_specs())}",

@@ -1,8 +1,8 @@
 """Searches of all visitors, fairly: visitors take turns, and a long search ends early if another
 visitor waits.
 
-A process runs one search at a time. The next one is that of the visitor who has waited for a turn
-for longest; a visitor's own searches follow one another. A search that has had its slice ends, with
+A process runs one search at a time. The next one is that of the visitor whose last turn was
+longest ago; a visitor's own searches follow one another. A search that has had its slice ends, with
 `shared: true` in its final answer, as soon as somebody else waits: the page may ask again. So does a
 search that reports, for a question of its own visitor that has a quick answer.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,8 +51,11 @@ class SearchSchedule:
         """slice: seconds after which a search ends if another visitor waits."""
         self.workers = workers
         self._slice = slice
-        self._waiting: OrderedDict[Hashable, deque[SearchJob]] = OrderedDict()
+        self._waiting: dict[Hashable, deque[SearchJob]] = {}
         self._running: set[SearchJob] = set()
+        self._turns = 0
+        self._served: dict[Hashable, int] = {}
+        """Number of the last turn of each visitor; 0: none yet."""
         self._more = asyncio.Condition()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -67,14 +70,11 @@ class SearchSchedule:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.gather(*(worker.close() for worker in self.workers))
 
-    def count(self, owner: Hashable) -> int:
-        """Return the number of a visitor's searches that wait or run."""
-        return len(self._waiting.get(owner, ())) + sum(j.owner == owner for j in self._running)
-
     async def submit(self, job: SearchJob) -> None:
         """Add a search to those that wait."""
         async with self._more:
             waiting = self._waiting.setdefault(job.owner, deque())
+            self._served.setdefault(job.owner, 0)
             if job.is_instant:
                 waiting.appendleft(job)
             else:
@@ -92,6 +92,7 @@ class SearchSchedule:
     def forget(self, owner: Hashable) -> None:
         """End all searches of a visitor who has left."""
         self._waiting.pop(owner, None)
+        self._served.pop(owner, None)
         for job in self._running:
             if job.owner == owner:
                 job.on_answer = _ignore
@@ -109,10 +110,11 @@ class SearchSchedule:
     async def _next(self) -> SearchJob:
         async with self._more:
             await self._more.wait_for(lambda: self._waiting)
-            owner, jobs = self._waiting.popitem(last=False)
+            owner = min(self._waiting, key=lambda one: self._served.get(one, 0))
+            jobs = self._waiting[owner]
             job = jobs.popleft()
-            if jobs:  # the visitor's next search is behind those of all others
-                self._waiting[owner] = jobs
+            if not jobs:
+                del self._waiting[owner]
             self._running.add(job)
             return job
 
@@ -125,6 +127,9 @@ class SearchSchedule:
                 job.on_answer({"error": str(error), "final": True})
             finally:
                 self._running.discard(job)
+                self._turns += 1
+                if job.owner in self._served:
+                    self._served[job.owner] = self._turns
 
     async def _run(self, worker: WorkerProcess, job: SearchJob) -> None:
         if job.stopped and not job.is_instant:

@@ -119,7 +119,7 @@ class Visitor:
     # --- searches ------------------------------------------------------------------------------
 
     async def _search(self, message: ClientMessage) -> None:
-        if self._room.schedule.count(self) >= self._limits.searches:
+        if len(self._searches) >= self._limits.searches:
             raise DataError(f"at most {self._limits.searches} searches may be open at a time")
         done = asyncio.Event()
         weak = message.fields.get("elo") if message.type == "search" else None
@@ -132,6 +132,7 @@ class Visitor:
             if final or self._outbox.qsize() < LONGEST_QUEUE:
                 self._answer(message.id, answer)
             if final:
+                self._searches.pop(message.id, None)
                 done.set()
 
         question, seconds = self._query(message)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,7 +59,10 @@ class Server:
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end:
             try:
-                self.get("/files/icon.svg")
+                self.get("/files/icon.svg").close()
+                return
+            except urllib.error.HTTPError as error:  # it asks for a token
+                error.close()
                 return
             except OSError:
                 time.sleep(0.05)
