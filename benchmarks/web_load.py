@@ -176,7 +176,9 @@ def main() -> None:
                 "before": round(sum(before.values())),
                 "after": round(sum(after.values())),
             },
-            "server_mb": {"before": round(before[server.pid]), "after": round(after[server.pid])},
+            "each_mb": {
+                str(one): [round(before.get(one, 0)), round(used)] for one, used in after.items()
+            },
         }
     )
 

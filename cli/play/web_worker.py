@@ -5,6 +5,7 @@ It reads questions as JSON lines and ends when its input does.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.spec.schema import VariantSpec
+
+GIVES_WAY = 5
+"""Niceness of a search beside the processes that answer clicks."""
 
 
 class RegistrySource:
@@ -88,6 +92,8 @@ def main(kind: str, *folders: str) -> None:
     leave_signals_to_parent(last_work=2.0)
     write = LineWriter(claim_stdout())
     if kind == "search":
+        if hasattr(os, "nice"):
+            os.nice(GIVES_WAY)
         from variant_ai.core.engine.json_service import JsonService
         from variant_ai.core.web.search_service import ACTIONS, KEPT_ENGINES
 

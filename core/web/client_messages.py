@@ -1,6 +1,6 @@
 """Messages of the page, checked: an object with `type`, a number `id`, and the fields of its type.
 
-`docs/web-protocol.yaml` describes them for other programs; a test compares it with this table.
+`web_protocol` describes them for other programs, from the table in this module.
 """
 
 from __future__ import annotations
@@ -20,35 +20,99 @@ MAX_TEXT = 4_000
 """Characters of a FEN, a move, a tag."""
 GAME = {"variant": "name!", "fen": "text", "moves": "moves", "notation": "name"}
 """Fields of a game: a variant, a FEN and the moves since; `!` marks a field that must be given."""
-SEARCH = {"net": "name"}
-FIELDS: dict[str, dict[str, str]] = {
-    "hello": {},
-    "variants": {},
-    "describe": {"variant": "name!", "style": "name"},
-    "position": GAME,
-    "line": {**GAME, "text": "text", "lines": "lines"},
-    "pgn": {**GAME, "tags": "tags"},
-    "read": {"variant": "name!", "text": "long!"},
-    "spec": {"text": "long!"},
-    "source": {"variant": "name!"},
-    "search": {
-        **GAME,
-        **SEARCH,
-        "nodes": "count",
-        "seconds": "seconds",
-        "clock": "clock",
-        "elo": "count",
-        "multipv": "count",
-        "report": "seconds",
-    },
-    "policy": {**GAME, **SEARCH},
-    "planes": {**GAME, **SEARCH},
-    "tree": {**GAME, **SEARCH, "line": "moves"},
-    "stop": {"search": "id!"},
-    "runs": {},
-    "run": {"run": "name!"},
-    "games": {"run": "name!", "generation": "number", "first": "number"},
+NET = {"net": "name"}
+
+
+@dataclass(frozen=True)
+class MessageKind:
+    """A type of message: what it asks for, what the answer has, and its fields with their kinds."""
+
+    about: str
+    answer: str
+    fields: dict[str, str]
+
+
+MESSAGES: dict[str, MessageKind] = {
+    "hello": MessageKind(
+        "What the server offers.", "`version`, `variants`, `nets`, `runs`, `limits`", {}
+    ),
+    "variants": MessageKind("The variants of this installation.", "`variants`", {}),
+    "describe": MessageKind(
+        "All that is needed to draw a variant.",
+        "`title`, `players`, `files`, `ranks`, `hand`, `names`, `letters`, `boards` and `pieces` "
+        "(SVG), `styles`, `notations`, `start`, `net`",
+        {"variant": "name!", "style": "name"},
+    ),
+    "position": MessageKind(
+        "The position after moves.",
+        "`fen`, `turn`, `legal` (UCI), `passes`, `check`, `hands`, `outcome`, `written` (the moves in "
+        "`notation`)",
+        GAME,
+    ),
+    "line": MessageKind(
+        "A typed move (`text`) as UCI, or `lines` of moves in a notation.",
+        "`move`, or `lines`",
+        {**GAME, "text": "text", "lines": "lines"},
+    ),
+    "pgn": MessageKind("A game as PGN.", "`pgn`", {**GAME, "tags": "tags"}),
+    "read": MessageKind(
+        "A pasted game, in any format that `import` reads.",
+        "`fen`, `moves`, `result`, `white`, `black`, `comments`",
+        {"variant": "name!", "text": "long!"},
+    ),
+    "spec": MessageKind(
+        "Check a spec; without mistakes it can be played.",
+        "`mistakes` (`line`, `column`, `message`), or what `describe` answers and the name `variant`",
+        {"text": "long!"},
+    ),
+    "source": MessageKind("The text of a spec.", "`text`", {"variant": "name!"}),
+    "search": MessageKind(
+        "A search. It has several answers if `report` (seconds between them) is given; the last one "
+        "has `final: true`.",
+        "`best`, `lines` (`move`, `pv`, `value`, `cp`, `mate`, `wdl`, `visits`, `prior`), `visits`, "
+        "`depth`, `seconds`, `stopped_by`, `shared`",
+        {
+            **GAME,
+            **NET,
+            "nodes": "count",
+            "seconds": "seconds",
+            "clock": "clock",
+            "elo": "count",
+            "multipv": "count",
+            "report": "seconds",
+        },
+    ),
+    "policy": MessageKind(
+        "What the net says without a search.",
+        "`value`, `policy`: moves and shares",
+        {**GAME, **NET},
+    ),
+    "planes": MessageKind(
+        "The input planes of the net.", "`names`, `planes`, `files`, `ranks`", {**GAME, **NET}
+    ),
+    "tree": MessageKind(
+        "The tree of the last search of a position, below a line of moves.",
+        "`moves` (`move`, `visits`, `prior`, `value`, `mate`, `open`)",
+        {**GAME, **NET, "line": "moves"},
+    ),
+    "stop": MessageKind(
+        "End a search early; it still gets its final answer.",
+        "none of its own",
+        {"search": "id!"},
+    ),
+    "runs": MessageKind("The run folders.", "`runs`", {}),
+    "run": MessageKind(
+        "Facts and curves of a run.",
+        "`facts`, `curves`, `ladder`, `generations`",
+        {"run": "name!"},
+    ),
+    "games": MessageKind(
+        "Games of a generation of self-play, from number `first` on.",
+        "`games`, `count`",
+        {"run": "name!", "generation": "number", "first": "number"},
+    ),
 }
+FIELDS = {name: kind.fields for name, kind in MESSAGES.items()}
 """Fields of each type of message with their kinds."""
 TAGS = ("Event", "White", "Black", "Date", "Result", "Termination")
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")

@@ -29,6 +29,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from variant_ai.core.spec.catalogue import SPECS
 from variant_ai.core.web.visitor import Visitor
+from variant_ai.core.web.web_protocol import protocol_document
 from variant_ai.core.web.web_settings import LOCAL_NAMES, WebSettings
 from variant_ai.core.web.work_room import WorkRoom
 
@@ -41,6 +42,7 @@ FILES = {
 """Files of the page with their types; there are no others."""
 SCHEMA = SPECS / "schema.json"
 """The JSON schema of specs, by which the editor completes words."""
+PROTOCOL = "protocol.json"
 PAGES = ("/", "/analyse", "/watch", "/variant", "/help")
 """Addresses of the page; which view it shows is its own business."""
 COOKIE = "variant-ai-token"
@@ -84,6 +86,8 @@ def make_app(settings: WebSettings, room: WorkRoom) -> ASGIApp:
 
     async def file(request: Request) -> Response:
         name = request.path_params["name"]
+        if name == PROTOCOL:
+            return JSONResponse(protocol_document(settings.limits))
         if name == SCHEMA.name:
             return FileResponse(SCHEMA, media_type="application/json")
         if name not in FILES or not (STATIC / name).is_file():

@@ -109,7 +109,9 @@ def test_styles_draw_every_piece(service: BoardService) -> None:
 
 def test_mistakes_of_a_spec_have_lines(service: BoardService, tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_text(SPEC.read_text().replace("moves: WF", "moves: W!").replace("files: 4", "files: x"))
+    path.write_text(
+        SPEC.read_text().replace("moves: WF", "moves: W!").replace("files: 4", "files: x")
+    )
     found = ask(service, "check", path=str(path))["mistakes"]
     assert [one["line"] for one in found] == [5]
     path = tmp_path / "other.yaml"

@@ -23,7 +23,12 @@ def runs(tmp_path: Path) -> RunService:
     folder = ReinforceFolder(tmp_path / "runs" / "little")
     folder.write(ReinforceSettings(variant="dobutsu"))
     for generation in (1, 2):
-        row = {"generation": generation, "plies": 10.5, "draws": 0.25, "train": {"policy_loss": 2.0}}
+        row = {
+            "generation": generation,
+            "plies": 10.5,
+            "draws": 0.25,
+            "train": {"policy_loss": 2.0},
+        }
         folder.add_row(row)
     folder.write_state(RunState(generation=2, games=30))
     (tmp_path / "runs" / "other").mkdir()

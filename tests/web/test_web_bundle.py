@@ -35,4 +35,6 @@ def test_the_bundle_names_no_other_host() -> None:
 def test_the_bundle_is_up_to_date(tmp_path: Path) -> None:
     subprocess.run(["node", "build.mjs", str(tmp_path)], cwd=SOURCES, check=True, timeout=120)
     for path in sorted(tmp_path.iterdir()):
-        assert path.read_bytes() == (STATIC / path.name).read_bytes(), f"{path.name}: run `make web`"
+        assert path.read_bytes() == (STATIC / path.name).read_bytes(), (
+            f"{path.name}: run `make web`"
+        )

@@ -13,6 +13,9 @@ import pytest
 from page_driver import SPEC, Server
 
 pytest.importorskip("starlette", reason="needs the extra `web`")
+
+from variant_ai.core.web.client_messages import FIELDS
+
 websockets = pytest.importorskip("websockets", reason="needs the extra `web`")
 
 TOKEN = "a-word-for-the-test"
@@ -198,6 +201,16 @@ def test_files_and_headers(server: Server) -> None:
         "/files/",
     ):
         assert status(server, path) == 404, path
+
+
+def test_the_protocol_is_described(server: Server) -> None:
+    with server.get("/files/protocol.json") as answer:
+        document = json.load(answer)
+    assert document["asyncapi"].startswith("3.")
+    messages = document["channels"]["talk"]["messages"]
+    assert set(messages) == {*FIELDS, "answer"}
+    assert messages["search"]["payload"]["required"] == ["id", "type", "variant"]
+    assert messages["search"]["payload"]["properties"]["seconds"]["maximum"] == 5
 
 
 def test_other_pages_and_other_names_are_refused(server: Server) -> None:

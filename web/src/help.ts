@@ -38,7 +38,9 @@ export class HelpView {
     h(
       'p',
       {},
-      'The manual is docs/web.md of the sources; docs/web-protocol.yaml describes the messages, so that a program of yours can ask the same questions.'
+      'The manual is docs/web.md of the sources. ',
+      h('a', { href: '/files/protocol.json' }, 'The messages of this page'),
+      ' are described for programs (AsyncAPI), so that one of yours can ask the same questions.'
     )
   );
 

@@ -1,4 +1,4 @@
-// What the server sends. The protocol is described in docs/web-protocol.yaml.
+// What the server sends. core/web/client_messages.py has the table of messages.
 
 export interface Answer {
   id: number;
