@@ -12,7 +12,7 @@ JOBS ?= auto
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help install train test nightly lint format docs wheel check clean
+.PHONY: help install train test nightly lint format docs web wheel check clean
 
 help:
 	@echo "make install                 set up .venv with everything, experiments included"
@@ -23,6 +23,7 @@ help:
 	@echo "make check                   lint, test and the wheel"
 	@echo "make wheel                   build the wheel and test it in a clean environment"
 	@echo "make format                  format the code"
+	@echo "make web                     bundle the page of variant-ai web; needs npm"
 	@echo "make docs                    write the tables and draw the pictures of the manual"
 	@echo "make clean                   remove the environment and what was built"
 
@@ -61,6 +62,12 @@ format: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/tables.py
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/web_pictures.py
+
+web:
+	npm --prefix web ci --no-audit --no-fund
+	npm --prefix web run check
+	npm --prefix web run build
 
 wheel: $(READY)
 	PYTHON=$(BIN)/python .ci/wheel

@@ -97,7 +97,7 @@ SHOTS = (
     ("play", False, WIDE, f"?{GAME}", _play),
     ("xiangqi", True, WIDE, "?variant=xiangqi&moves=h3e3+h10g8+h1g3+i10h10+g4g5+c7c6", _play),
     ("analyse", False, WIDE, f"analyse?{GAME}", _analyse),
-    ("watch", False, WIDE, "watch", _watch),
+    ("watch", False, {**WIDE, "height": 1180}, "watch", _watch),
     ("variant", False, WIDE, "variant", _spec),
     ("phone", True, PHONE, "?variant=shogi", _play),
 )

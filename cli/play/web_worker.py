@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from variant_ai import __version__
 from variant_ai.core.engine.line_io import LineReader, LineWriter, claim_stdout
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.spec.schema import VariantSpec
 
+TREE_MB = 192
+"""Memory of each engine's tree; there are at most KEPT_ENGINES engines."""
 GIVES_WAY = 5
 """Niceness of a search beside the processes that answer clicks."""
 
 
 class RegistrySource:
-    """What the page needs of the plugin registry."""
+    """The part of the plugin registry that the page needs."""
 
     def names(self) -> list[str]:
         from variant_ai.plugins import registry
@@ -76,11 +78,12 @@ def make_engine(name: str) -> Engine:
 
     variant, net = split_engine_name(name)
     spec = load_variant(variant)
+    how: dict[str, Any] = {"memory_mb": TREE_MB, "log": _log}
     if net == PACKAGED:
-        return Engine(spec, log=_log)
+        return Engine(spec, **how)
     if net in NETS:
-        return Engine(spec, evaluator=net, log=_log)
-    return Engine(spec, Path(net), log=_log)
+        return Engine(spec, evaluator=net, **how)
+    return Engine(spec, Path(net), **how)
 
 
 def _log(text: str) -> None:

@@ -162,8 +162,8 @@ export class WatchView {
           : h('p', { class: 'faint' }, 'There is no net to play against yet.')
       ),
     ];
-    if (shown.ladder.length > 1) parts.push(this.ladder(shown));
     if (shown.generations.length) parts.push(this.games(shown));
+    if (shown.ladder.length > 1) parts.push(this.ladder(shown));
     const by = shown.kind === 'train' ? 'step' : 'generation';
     parts.push(
       h(
