@@ -12,7 +12,7 @@ JOBS ?= auto
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help install train test nightly lint format docs manual wheel check clean
+.PHONY: help install train test nightly lint format docs manual web wheel check clean
 
 help:
 	@echo "make install                 set up .venv with everything, experiments included"
@@ -25,6 +25,7 @@ help:
 	@echo "make format                  format the code"
 	@echo "make docs                    write the tables and pictures of the manual, and build it"
 	@echo "make manual                  build the manual as a site: build/manual/index.html"
+	@echo "make web                     bundle the page of variant-ai web; needs npm"
 	@echo "make clean                   remove the environment and what was built"
 
 install: $(READY)
@@ -62,6 +63,7 @@ format: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/tables.py
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/web_pictures.py
 	$(MAKE) manual
 
 manual: $(VENV)/.docs
@@ -70,6 +72,11 @@ manual: $(VENV)/.docs
 $(VENV)/.docs: $(READY)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[docs]' >&2
 	@touch $@
+
+web:
+	npm --prefix web ci --no-audit --no-fund
+	npm --prefix web run check
+	npm --prefix web run build
 
 wheel: $(READY)
 	PYTHON=$(BIN)/python .ci/wheel

@@ -59,6 +59,7 @@ def _own(module: str, summary: str) -> LazyCommand:
 
 GROUPS = {
     "Play": {
+        "web": _own("play.web", "Play, analyse and watch nets learn in the browser."),
         "play": _own("play.play", "Play against the engine in the terminal."),
         "engine": _own("play.engine", "Play for a GUI: UCI, UCCI and UCI-cyclone."),
         "analyse": _own(

@@ -23,6 +23,7 @@ from variant_ai.core.engine.protocols.engine_options import UCCI_OPTIONS, VARIAN
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.spec.json_schema import schema_text
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, Setting
+from variant_ai.core.web.client_messages import MESSAGES
 
 DOCS = Path(__file__).resolve().parent
 _TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -113,6 +114,12 @@ def _accepted(part: dict[str, Any]) -> str:
     return " ".join([kind, *limits])
 
 
+def _field(field: tuple[str, str]) -> str:
+    """Name of a field of a message; bold if it must be given."""
+    name, kind = field
+    return f"**`{name}`**" if kind.endswith("!") else f"`{name}`"
+
+
 def table(head: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
     """A table in Markdown."""
     head = tuple(head)
@@ -131,6 +138,13 @@ def tables() -> Mapping[str, str]:
         "options": table(options, map(option_row, OptionSet(["a"], "a").uci)),
         "UCCI options": table(options, map(option_row, UCCI_OPTIONS)),
         "self-play settings": table(keys, section_rows(ReinforceSettings)),
+        "web messages": table(
+            ("type", "fields", "what it asks for", "the answer has"),
+            (
+                (f"`{name}`", ", ".join(map(_field, kind.fields.items())), kind.about, kind.answer)
+                for name, kind in MESSAGES.items()
+            ),
+        ),
         "search settings": table(settings, map(setting_row, SEARCH_SETTINGS.values())),
     }
 

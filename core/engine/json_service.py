@@ -18,6 +18,7 @@ import json
 import math
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -79,6 +80,11 @@ class VariantEngine(Protocol):
     def close(self) -> None: ...
 
 
+QueryAction = Callable[[VariantEngine, "Game", Mapping[str, Any]], Mapping[str, Any]]
+"""Answers a query other than a search, which is its third argument; the fields that it returns join
+`id` and `action` in the answer."""
+
+
 class JsonService:
     """Reads queries in one thread and answers them in another."""
 
@@ -89,13 +95,19 @@ class JsonService:
         *,
         default_variant: str | None,
         version: str,
+        actions: Mapping[str, QueryAction] | None = None,
+        most_engines: int | None = None,
     ) -> None:
-        """make_engine: called once for each variant, in the answering thread."""
+        """make_engine: called once for each variant, in the answering thread. actions: more actions,
+        which have the fields of a query and wait their turn like one. most_engines: engines that are
+        kept; beyond that, the one that was used least recently is closed."""
         self._make_engine = make_engine
         self._write = write
         self._default_variant = default_variant
         self._version = version
-        self._engines: dict[str, VariantEngine] = {}
+        self._actions = dict(actions or {})
+        self._most_engines = most_engines
+        self._engines: OrderedDict[str, VariantEngine] = OrderedDict()
         self._numbers = itertools.count()
         self._waiting: list[Query] = []
         self._running: Query | None = None
@@ -128,7 +140,7 @@ class JsonService:
             if line.cut:
                 raise DataError("the line is too long")
             words = json.loads(line.text)
-            self._dispatch(check(words))
+            self._dispatch(check(words, self._actions))
         except (ValueError, RecursionError) as error:
             self._print({"error": f"is not JSON: {error}"})
         except VariantAIError as error:
@@ -188,7 +200,10 @@ class JsonService:
         if variant is None:
             raise DataError("the query names no `variant`, and none was given to the program")
         if variant not in self._engines:
+            while self._most_engines is not None and len(self._engines) >= self._most_engines:
+                self._engines.popitem(last=False)[1].close()
             self._engines[variant] = self._make_engine(variant)
+        self._engines.move_to_end(variant)
         return self._engines[variant]
 
     def _analyse(self, query: Query) -> None:
@@ -201,6 +216,11 @@ class JsonService:
         engine = self._engine(words.get("variant"))
         rules, search = engine.rules, engine.search
         game = Game.from_uci(rules, fen_or_start(words.get("fen")), words.get("moves", ()))
+        action = words.get("action")
+        if action is not None:
+            answer = self._actions[action](engine, game, words)
+            self._print({"id": query.id, "action": action, **answer})
+            return
         notation = UciNotation()
         moves = [notation.read(rules, game.position, m) for m in words.get("search_moves", ())]
         numbers: dict[str, Any] = {
@@ -236,9 +256,9 @@ class JsonService:
         self._print(answer_of(query.id, game, report, final=True))
 
 
-def check(given: Any) -> dict[str, Any]:
-    """Return a query or an action without its null fields. Raises DataError naming the field that is
-    wrong."""
+def check(given: Any, actions: Iterable[str] = ()) -> dict[str, Any]:
+    """Return a query or an action without its null fields. actions: those that have the fields of a
+    query. Raises DataError naming the field that is wrong."""
     if not isinstance(given, dict):
         raise DataError(f"a query is a JSON object, not {json.dumps(given)[:60]}")
     words: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -249,12 +269,16 @@ def check(given: Any) -> dict[str, Any]:
             f"priority: {json.dumps(priority)[:60]} where a number is expected, between "
             f"-{MOST_PRIORITY:.0e} and {MOST_PRIORITY:.0e}"
         )
-    if "action" in words:
-        if words["action"] not in ACTIONS:
-            raise DataError(f"unknown action {words['action']!r}; there are {', '.join(ACTIONS)}")
+    action = words.get("action")
+    if action is not None and action not in (known := tuple(actions)):
+        if action not in ACTIONS:
+            listed = ", ".join((*ACTIONS, *known))
+            raise DataError(f"unknown action {action!r}; there are {listed}")
         _check_field("id", words.get("id", ""))
         return words
     for name, value in words.items():
+        if name == "action":
+            continue
         if name not in FIELDS:
             raise DataError(f"unknown field {name!r}; there are {', '.join(FIELDS)}")
         _check_field(name, value)

@@ -163,7 +163,8 @@ def prepare() -> list[str]:
     shutil.rmtree(PAGES, ignore_errors=True)
     PAGES.mkdir(parents=True)
     pages = Pages(PAGES)
-    shutil.copytree(DOCS / "pictures", PAGES / "pictures")
+    for pictures in DOCS.glob("*pictures"):
+        shutil.copytree(pictures, PAGES / pictures.name)
     shutil.copytree(SITE / "_static", PAGES / "_static")
     shutil.copyfile(SITE / "index.md", PAGES / "index.md")
     for page in sorted(DOCS.glob("*.md")):

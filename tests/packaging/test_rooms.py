@@ -36,6 +36,7 @@ ORDER = (
     "core/engine",
     "core/testing",
     "core/derive",
+    "core/web",
     "plugins",
     "variants",
     "cli",

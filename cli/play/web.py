@@ -1,0 +1,192 @@
+"""`variant-ai web`: the board in the browser."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import click
+
+from variant_ai import __version__
+from variant_ai.cli.common.console import COUNT, FiniteRange, examples, note
+from variant_ai.core.errors import SettingError, VariantAIError
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai web",
+        "# another net beside those that come with the variants",
+        "variant-ai web --net mine=runs/mine --no-browser",
+        "# for a classroom: anyone who knows the printed address",
+        "variant-ai web --host 0.0.0.0 --allow-seconds 10",
+    )
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8080, help="Port; 0: any free one.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    metavar="ADDRESS",
+    help="Address to listen on. Others than this machine's own need the token that is printed.",
+)
+@click.option("--token", metavar="WORD", help="Token, instead of one made at random.")
+@click.option("--browser/--no-browser", default=True, help="Open the page in the browser.")
+@click.option(
+    "--net",
+    "nets",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="A net, or a run, that the page offers as an opponent; may be given several times.",
+)
+@click.option(
+    "--runs",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Folder whose runs the page shows; may be given several times.  [default: runs]",
+)
+@click.option("--workers", type=COUNT, default=1, help="Processes that search.")
+@click.option("--allow-nodes", type=COUNT, default=1_000_000, help="Most nodes of one search.")
+@click.option(
+    "--allow-seconds",
+    type=FiniteRange(min=0.01),
+    default=600.0,
+    help="Longest search, in seconds.",
+)
+@click.option(
+    "--allow-searches", type=COUNT, default=4, help="Searches of one visitor that run or wait."
+)
+@click.option("--allow-visitors", type=COUNT, default=200, help="Open pages.")
+def command(
+    port: int,
+    host: str,
+    token: str | None,
+    browser: bool,
+    nets: tuple[str, ...],
+    runs: tuple[Path, ...],
+    workers: int,
+    allow_nodes: int,
+    allow_seconds: float,
+    allow_searches: int,
+    allow_visitors: int,
+) -> None:
+    """Play, analyse and watch nets learn in the browser, in any variant.
+
+    The page comes from this program alone, and only this machine can open it unless --host says
+    otherwise. docs/web.md is the manual.
+    """
+    from variant_ai.core.web.web_settings import Limits, WebSettings, is_loopback
+
+    limits = Limits(
+        nodes=allow_nodes,
+        seconds=allow_seconds,
+        searches=allow_searches,
+        visitors=allow_visitors,
+    )
+    folders = runs or tuple(folder for folder in (Path("runs"),) if folder.is_dir())
+    for folder in folders:
+        if not folder.is_dir():
+            raise SettingError(f"--runs: there is no folder {folder}")
+    settings = WebSettings(
+        host=host,
+        port=port,
+        token=_token(token, is_local=is_loopback(host)),
+        workers=workers,
+        runs=folders,
+        limits=limits,
+    )
+    _run(settings, _nets(nets), browser=browser)
+
+
+def _token(given: str | None, *, is_local: bool) -> str:
+    if given is not None:
+        if len(given) < 8 or not given.isascii() or not given.isprintable() or " " in given:
+            raise SettingError("--token: at least 8 letters and digits are expected")
+        return given
+    if is_local:
+        return ""
+    import secrets
+
+    return secrets.token_urlsafe(18)
+
+
+def _nets(given: tuple[str, ...]) -> dict[str, Path]:
+    from variant_ai.cli.common.search_options import name_values
+    from variant_ai.core.spec.catalogue import home_path
+
+    found = {}
+    for name, text in name_values(given, "--net").items():
+        path = home_path(text).absolute()
+        if not path.exists():
+            raise SettingError(f"--net {name}: there is no net {text}")
+        found[name] = path
+    return found
+
+
+def _run(settings: object, nets: dict[str, Path], *, browser: bool) -> None:
+    import asyncio
+    import contextlib
+
+    from variant_ai.core.web.web_settings import WebSettings
+
+    assert isinstance(settings, WebSettings)
+    try:
+        from variant_ai.core.web.web_server import make_app, serve
+        from variant_ai.core.web.work_room import WorkRoom
+        from variant_ai.core.web.worker_process import python_command
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "websockets"):
+            raise
+        raise VariantAIError(
+            f"the page needs {error.name}; install it with: pip install 'variant-ai[web]'"
+        ) from None
+    listening = _listen(settings.host, settings.port)
+    port = listening.getsockname()[1]
+    address = _address(settings, port)
+
+    def worker(kind: str) -> list[str]:
+        return python_command(
+            "variant_ai.cli.play.web_worker", kind, *(str(f.absolute()) for f in settings.runs)
+        )
+
+    async def run() -> None:
+        room = WorkRoom(settings, worker, version=__version__, nets=nets)
+        await serve(make_app(settings, room), settings, [listening])
+
+    note(f"the page is at {address}  (Ctrl-C ends it)")
+    if browser:
+        import webbrowser
+
+        webbrowser.open(address)
+    with contextlib.closing(listening):
+        asyncio.run(run())
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket. Raises SettingError."""
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+        family, _, _, _, where = found[0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(where)
+        listening.listen(256)
+    except OSError as error:
+        hint = "; --port 0 takes any free port" if port else ""
+        raise SettingError(
+            f"cannot listen on {host}, port {port}: {error.strerror}{hint}"
+        ) from None
+    listening.setblocking(False)
+    return listening
+
+
+def _address(settings: object, port: int) -> str:
+    from variant_ai.core.web.web_settings import WebSettings
+
+    assert isinstance(settings, WebSettings)
+    host = settings.host
+    if host in ("0.0.0.0", "::", ""):
+        host = socket.gethostname()
+    if ":" in host and not host.startswith("["):
+        host = f"[{host}]"
+    token = f"?token={settings.token}" if settings.token else ""
+    return f"http://{host}:{port}/{token}"

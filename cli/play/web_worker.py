@@ -1,0 +1,126 @@
+"""A process behind the web page: `python -m variant_ai.cli.play.web_worker board|reader|search`.
+
+It reads questions as JSON lines and ends when its input does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from variant_ai import __version__
+from variant_ai.core.engine.line_io import LineReader, LineWriter, claim_stdout
+from variant_ai.core.system.child_processes import leave_signals_to_parent
+
+if TYPE_CHECKING:
+    from variant_ai.api import Engine
+    from variant_ai.core.data.read.game_reader import GameReader
+    from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.rules.text.notation import Notation
+    from variant_ai.core.spec.schema import VariantSpec
+
+TREE_MB = 192
+"""Memory of each engine's tree; there are at most KEPT_ENGINES engines."""
+GIVES_WAY = 5
+"""Niceness of a search beside the processes that answer clicks."""
+
+
+class RegistrySource:
+    """The part of the plugin registry that the page needs."""
+
+    def names(self) -> list[str]:
+        from variant_ai.plugins import registry
+
+        return list(registry().variants)
+
+    def spec(self, name: str) -> VariantSpec:
+        from variant_ai.plugins import registry
+
+        return registry().variant(name)
+
+    def text(self, name: str) -> str:
+        from variant_ai.core.spec.files.yaml_reader import read_text
+        from variant_ai.plugins import registry
+
+        return read_text(registry().path(name), "a variant spec")
+
+    def rules(self, spec: VariantSpec) -> Rules:
+        from variant_ai.plugins import registry
+
+        return registry().rules(spec)
+
+    def has_net(self, spec: VariantSpec) -> bool:
+        from variant_ai.core.engine.packaged_nets import first_file
+        from variant_ai.plugins import registry
+
+        return first_file(registry().net_paths(spec.variant)) is not None
+
+    def notations(self, spec: VariantSpec) -> Mapping[str, Notation]:
+        from variant_ai.cli.common.notation_options import notations
+
+        return notations(spec)
+
+    def readers(self, spec: VariantSpec) -> Sequence[GameReader]:
+        from variant_ai.cli.common.notation_options import readers
+
+        return list(readers(spec).values())
+
+
+def make_engine(name: str) -> Engine:
+    """Make the engine of a query; see `core/web/search_service.py`."""
+    from variant_ai.api import Engine
+    from variant_ai.cli.common.console import load_variant
+    from variant_ai.core.web.search_service import split_engine_name
+    from variant_ai.core.web.work_room import NETS, PACKAGED
+
+    variant, net = split_engine_name(name)
+    spec = load_variant(variant)
+    how: dict[str, Any] = {"memory_mb": TREE_MB, "log": _log}
+    if net == PACKAGED:
+        return Engine(spec, **how)
+    if net in NETS:
+        return Engine(spec, evaluator=net, **how)
+    return Engine(spec, Path(net), **how)
+
+
+def _log(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def main(kind: str, *folders: str) -> None:
+    """Answer questions until the input ends. folders: those of runs."""
+    leave_signals_to_parent(last_work=2.0)
+    write = LineWriter(claim_stdout())
+    if kind == "search":
+        if hasattr(os, "nice"):
+            os.nice(GIVES_WAY)
+        from variant_ai.core.engine.json_service import JsonService
+        from variant_ai.core.web.search_service import ACTIONS, KEPT_ENGINES
+
+        JsonService(
+            make_engine,
+            write,
+            default_variant=None,
+            version=__version__,
+            actions=ACTIONS,
+            most_engines=KEPT_ENGINES,
+        ).run(LineReader(0))
+        return
+    from variant_ai.core.web.question_loop import answer_questions
+
+    if kind == "reader":
+        from variant_ai.core.web.run_service import RunService
+
+        actions = RunService([Path(folder) for folder in folders]).actions
+    else:
+        from variant_ai.core.web.board_service import BoardService
+
+        actions = BoardService(RegistrySource()).actions
+    answer_questions(LineReader(0), write, actions)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,256 @@
+"""The process that reads run folders: curves, ladder and games of `train` and `reinforce`.
+
+Only folders below those that the server was given are read, and only by the names that `runs`
+returns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.reinforce.ladder.ladder_record import LadderRecord
+from variant_ai.core.reinforce.ladder.run_ladder import RECORD
+from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
+from variant_ai.core.rules.pieces import PieceTypes
+from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.train.measure.metric_tables import TITLES
+from variant_ai.core.train.run.run_folder import CONFIG, MODEL, read_metrics, run_config
+
+MOST_RUNS = 200
+MOST_POINTS = 400
+"""Points of a curve; of more, evenly spaced ones are kept."""
+GAMES_A_PAGE = 25
+Points = list[tuple[float, float]]
+Curve = dict[str, Any]
+"""`title`, and `series`: name and points of each line."""
+
+
+class RunService:
+    """Answers questions about runs, one after the other."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        """roots: folders that hold run folders, or are some."""
+        self._roots = tuple(roots)
+        self.actions: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "runs": self._list,
+            "run": self._show,
+            "games": self._games,
+        }
+
+    def _folders(self) -> dict[str, Path]:
+        """Run folders by name, those that changed last first."""
+        found: dict[str, Path] = {}
+        for root in self._roots:
+            inner = sorted(root.iterdir()) if root.is_dir() and not _is_run(root) else [root]
+            for folder in inner:
+                if _is_run(folder):
+                    found.setdefault(folder.resolve().name, folder)
+        newest = sorted(found.items(), key=lambda one: -_changed(one[1]))
+        return dict(newest[:MOST_RUNS])
+
+    def _folder(self, name: str) -> Path:
+        """Return the folder of a run. Raises UnknownNameError."""
+        folders = self._folders()
+        if name not in folders:
+            raise UnknownNameError("run", name, folders)
+        return folders[name]
+
+    def _list(self, question: dict[str, Any]) -> dict[str, Any]:
+        runs = []
+        for name, folder in self._folders().items():
+            try:
+                runs.append({"name": name, "changed": _changed(folder), **_kind(folder)})
+            except VariantAIError as error:
+                runs.append({"name": name, "changed": _changed(folder), "error": str(error)})
+        return {"runs": runs, "paths": {name: str(f) for name, f in self._folders().items()}}
+
+    def _show(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Return facts and curves of a run, and for self-play its ladder and generations."""
+        folder = self._folder(question["run"])
+        shown: dict[str, Any] = {"name": question["run"], **_kind(folder)}
+        if shown["kind"] == "reinforce":
+            run = ReinforceFolder(folder)
+            state, rows = run.state(), run.rows()
+            ladder = LadderRecord.read(folder / RECORD)
+            return {
+                **shown,
+                "facts": [
+                    ["generations", f"{state.generation:,}"],
+                    ["games", f"{state.games:,}"],
+                    ["positions", f"{state.positions:,}"],
+                    ["CPU time", f"{state.cpu_seconds / 60:.1f} minutes"],
+                    ["elapsed time", f"{state.seconds / 60:.1f} minutes"],
+                ],
+                "curves": generation_curves(rows),
+                "ladder": [
+                    [number, round(elo, 1), round(error, 1)]
+                    for number, (elo, error) in ladder.elo().items()
+                    if math.isfinite(elo) and math.isfinite(error)
+                ],
+                "generations": [row["generation"] for row in rows],
+            }
+        events = read_metrics(folder)
+        last = events[-1] if events else {}
+        return {
+            **shown,
+            "facts": [
+                ["step", f"{int(last.get('step', 0)):,}"],
+                ["trained for", f"{float(last.get('seconds') or 0) / 60:.1f} minutes"],
+            ],
+            "curves": training_curves(events),
+            "ladder": [],
+            "generations": [],
+        }
+
+    def _games(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Return games of a generation of self-play, GAMES_A_PAGE from number `first` on."""
+        from variant_ai.core.data.store.game_store import Store
+
+        folder = self._folder(question["run"])
+        if _kind(folder)["kind"] != "reinforce":
+            raise DataError("a run of `train` has no games of its own")
+        run = ReinforceFolder(folder)
+        path = run.store(int(question.get("generation", 1)))
+        if not path.exists():
+            raise DataError(
+                f"the games of generation {question.get('generation', 1)} are not there"
+            )
+        store = Store(path)
+        first = min(int(question.get("first", 0)), max(len(store) - 1, 0))
+        spec = store.spec
+        types, files = PieceTypes(spec), spec.board.files
+        games = []
+        for number in range(first, min(first + GAMES_A_PAGE, len(store))):
+            record = store.game(number)
+            games.append(
+                {
+                    "number": number + 1,
+                    "result": record.result,
+                    "termination": record.termination,
+                    "fen": record.start_fen,
+                    "moves": [uci(types, files, move) for move in record.moves],
+                    "values": record.root_values,
+                }
+            )
+        return {"variant": spec.variant, "games": games, "first": first, "count": len(store)}
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / CONFIG).is_file() or (folder / "settings.yaml").is_file()
+
+
+def _changed(folder: Path) -> float:
+    """Return when a run's files changed last, in seconds since 1970."""
+    found = 0.0
+    for name in (".", "metrics.jsonl", "generations.jsonl", "state.json"):
+        try:
+            found = max(found, (folder / name).stat().st_mtime)
+        except OSError:
+            continue
+    return found
+
+
+def _kind(folder: Path) -> dict[str, Any]:
+    """Return `kind`, `variant`, and `net`: True if there is one to play against. Raises DataError."""
+    net = (folder / MODEL).is_file()
+    if (folder / "settings.yaml").is_file():
+        name = ReinforceFolder(folder).settings().variant
+        return {
+            "kind": "reinforce",
+            "variant": Path(name).stem if "/" in name else name,
+            "net": net,
+        }
+    return {"kind": "train", "variant": run_config(folder).variant, "net": net}
+
+
+# --- curves --------------------------------------------------------------------------------------
+
+
+def generation_curves(rows: Sequence[Mapping[str, Any]]) -> list[Curve]:
+    """Return the curves of a run of self-play, by generation."""
+
+    def of(name: str, factor: float = 1.0) -> Points:
+        return _points(rows, "generation", lambda row: _number(row.get(name), factor))
+
+    def trained(name: str) -> Points:
+        return _points(
+            rows, "generation", lambda row: _number((row.get("train") or {}).get(name), 1.0)
+        )
+
+    return _nonempty(
+        [
+            (
+                "Policy loss",
+                [
+                    ("policy loss", trained("policy_loss")),
+                    ("entropy of the targets", of("policy_entropy")),
+                ],
+            ),
+            (
+                "Value loss",
+                [
+                    ("value loss", trained("value_loss")),
+                    ("loss of always 0", of("zero_value_loss")),
+                ],
+            ),
+            (
+                "Results, per cent",
+                [
+                    ("first player wins", of("first_player_wins", 100)),
+                    ("draws", of("draws", 100)),
+                    ("second player wins", of("second_player_wins", 100)),
+                ],
+            ),
+            ("Plies of a game", [("mean", of("plies")), ("longest", of("longest"))]),
+            ("Distinct positions, per cent", [("distinct", of("distinct_positions", 100))]),
+        ]
+    )
+
+
+def training_curves(events: Sequence[Mapping[str, Any]]) -> list[Curve]:
+    """Return the curves of a training, by step: the training's numbers and those of validation."""
+    train = [event for event in events if event.get("kind") == "train"]
+    tested = [event for event in events if event.get("kind") in ("validation", "final")]
+    found = []
+    for name, title in TITLES.items():
+        lines = [
+            (kind, _points(chosen, "step", lambda event: _number(event.get(name), 1.0)))  # noqa: B023
+            for kind, chosen in (("training", train), ("validation", tested))
+        ]
+        found.append((title[0].upper() + title[1:], lines))
+    rate = _points(train, "step", lambda event: _number(event.get("lr"), 1.0))
+    return _nonempty([*found, ("Learning rate", [("learning rate", rate)])])
+
+
+def _nonempty(curves: Iterable[tuple[str, list[tuple[str, Points]]]]) -> list[Curve]:
+    found = []
+    for title, lines in curves:
+        series = [{"name": name, "points": points} for name, points in lines if points]
+        if series:
+            found.append({"title": title, "series": series})
+    return found
+
+
+def _points(
+    rows: Sequence[Mapping[str, Any]],
+    by: str,
+    value: Callable[[Mapping[str, Any]], float | None],
+) -> Points:
+    points = [
+        (float(row[by]), found) for row in rows if by in row and (found := value(row)) is not None
+    ]
+    if len(points) <= MOST_POINTS:
+        return points
+    last = len(points) - 1
+    return [points[round(i * last / (MOST_POINTS - 1))] for i in range(MOST_POINTS)]
+
+
+def _number(value: Any, factor: float) -> float | None:
+    """Return a finite number times a factor, rounded; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(f"{value * factor:.6g}")

@@ -1,0 +1,135 @@
+"""The process that searches: the JSON service of the engine, with engines for variants and nets.
+
+A query names its engine in `variant`: the net, a tab, and the variant, as `engine_name`
+joins them. Besides queries it answers, in their turn:
+
+    {"id": 1, "action": "policy", "variant": …, "fen": …, "moves": […]}    the net without a search
+    {"id": 2, "action": "planes", "variant": …, "fen": …, "moves": […]}    its input planes
+    {"id": 3, "action": "tree", "variant": …, "moves": […], "search_moves": […]}
+                              the tree of the last search of this position, below a line of moves
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from variant_ai.core.engine.json_service import QueryAction, VariantEngine
+from variant_ai.core.errors import DataError
+from variant_ai.core.rules.game import Game
+
+KEPT_ENGINES = 3
+"""Engines of a process; the one that was used least recently goes first."""
+MOST_MOVES = 40
+"""Moves of a node that are shown."""
+SEPARATOR = "\t"
+
+
+def engine_name(variant: str, net: str) -> str:
+    """Return the name of an engine in queries."""
+    return f"{net}{SEPARATOR}{variant}"
+
+
+def split_engine_name(name: str) -> tuple[str, str]:
+    """Return variant and net of an engine's name."""
+    net, _, variant = name.partition(SEPARATOR)
+    return variant, net
+
+
+def policy(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the net's value for the side to move and its probabilities of legal moves, best first,
+    without a search."""
+    import numpy as np
+
+    from variant_ai.core.rules.text.notation import uci
+    from variant_ai.core.search.tree_factory import with_last_moves
+
+    search = engine.search
+    game = with_last_moves(game, search.rules)
+    search.settle()
+    answer = search.evaluators[0].evaluate(search.encoder.planes(game.position))
+    moves = game.legal_moves().tolist()
+    types, files = game.rules.types, game.rules.spec.board.files
+    shares: list[float] = []
+    if moves:
+        logits = answer.policy[0, search.encoder.action_indices(game.position, moves)]
+        weights = np.exp(logits - logits.max())
+        shares = (weights / weights.sum()).tolist()
+    pairs = sorted(zip(shares, (uci(types, files, m) for m in moves), strict=True), reverse=True)
+    found: dict[str, Any] = {
+        "value": round(float(answer.value[0]), 4),
+        "policy": [[move, round(share, 4)] for share, move in pairs],
+    }
+    return found
+
+
+def planes(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the input planes of a position as the net sees them: `names`, and `planes`, a list of
+    squares from a1 for each, rounded."""
+    from variant_ai.core.search.tree_factory import with_last_moves
+
+    search = engine.search
+    game = with_last_moves(game, search.rules)
+    values = search.encoder.planes(game.position)[0]
+    return {
+        "planes": [[round(float(v), 3) for v in plane.reshape(-1)] for plane in values],
+        "ranks": values.shape[1],
+        "files": values.shape[2],
+        "names": plane_names(engine, len(values)),
+        "flipped": game.side == 1,
+    }
+
+
+def plane_names(engine: VariantEngine, count: int) -> list[str]:
+    """Return a name for each input plane; numbers for those of an encoder that names none."""
+    from variant_ai.core.spec.plane_layout import input_planes
+
+    names = [plane.name for plane in input_planes(engine.rules.spec)]
+    return names if len(names) == count else [f"plane {number}" for number in range(count)]
+
+
+def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `moves` below a line (`search_moves`) of the last search, the most visited first, each
+    with `visits`, `prior`, `value` for its mover, `mate` in plies, and `open`: it has moves below it.
+
+    Raises DataError if another position was searched since.
+    """
+    from variant_ai.core.rules.text.notation import uci
+    from variant_ai.core.search.tree.game_tree import Tree
+
+    search = engine.search
+    graph = getattr(search, "tree", None)
+    if not isinstance(graph, Tree):
+        raise DataError("this search has no tree that can be shown")
+    search.settle()
+    types, files = game.rules.types, game.rules.spec.board.files
+    searched = graph.game
+    if searched is None or int(searched.position["key"][0]) != int(game.position["key"][0]):
+        raise DataError("another position was searched since; search this one again")
+    node = graph.root
+    for text in query.get("search_moves", ()):
+        edges = graph.edges(node)
+        written = [uci(types, files, int(move)) for move in edges.moves]
+        if text not in written:
+            raise DataError(f"{text!r} is not in the tree")
+        node = int(edges.children[written.index(text)])
+        if node == 0:
+            return {"moves": []}
+    if int(graph.arrays.nodes[node]["opened"]) == 0:
+        return {"moves": []}
+    edges = graph.edges(node)
+    found: list[dict[str, Any]] = [
+        {
+            "move": uci(types, files, int(edges.moves[edge])),
+            "visits": int(edges.visits[edge]),
+            "prior": round(float(edges.priors[edge]), 4),
+            "value": round(float(edges.q[edge]), 4),
+            "mate": int(edges.mates[edge]),
+            "open": int(edges.children[edge]) != 0,
+        }
+        for edge in range(len(edges.moves))
+    ]
+    return {"moves": sorted(found, key=lambda one: (-one["visits"], -one["prior"]))[:MOST_MOVES]}
+
+
+ACTIONS: dict[str, QueryAction] = {"policy": policy, "planes": planes, "tree": tree}

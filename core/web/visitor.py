@@ -1,0 +1,206 @@
+"""One browser: it asks questions over its WebSocket and gets answers with their ids.
+
+Questions about rules are answered at once by a process of their own, searches in their turn. Nothing
+about a game is kept here, so that a page which connects again goes on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+from variant_ai.core.engine.protocols.chosen_options import strength_of
+from variant_ai.core.errors import DataError, VariantAIError
+from variant_ai.core.web.client_messages import ClientMessage, MessageError, read_message
+from variant_ai.core.web.search_schedule import SearchJob
+from variant_ai.core.web.search_service import engine_name
+from variant_ai.core.web.work_room import OWN, WorkRoom
+
+QUESTION_SECONDS = 60.0
+"""Longest time for a question about rules; loading a variant for the first time may compile."""
+LONGEST_QUEUE = 256
+"""Answers that wait for a slow reader; beyond that, reports during a search are left out."""
+DEFAULT_NODES = 800
+LEAST_ELO, MOST_ELO = 800, 2600
+SHARE_OF_CLOCK, SHARE_OF_INCREMENT = 1 / 30, 0.7
+"""Parts of the time left and of the increment that a move may take."""
+LINES_OF_WEAK = 24
+"""Moves among which a weakened engine chooses."""
+SEARCHES = ("search", "policy", "planes", "tree")
+"""Messages that need a net; they wait their turn."""
+BOARD_QUESTIONS = ("describe", "position", "line", "pgn", "read", "source")
+
+
+class Visitor:
+    """The conversation with one page."""
+
+    def __init__(self, room: WorkRoom, send: Callable[[str], Any]) -> None:
+        """send: a coroutine function that sends a text to the page."""
+        self._room = room
+        self._limits = room.settings.limits
+        self._send = send
+        self._outbox: asyncio.Queue[str] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._searches: dict[int, SearchJob] = {}
+
+    async def run(self, receive: Callable[[], Any]) -> None:
+        """Answer messages until the page leaves. receive: a coroutine function that returns the next
+        text, None at the end."""
+        writer = asyncio.create_task(self._write())
+        try:
+            while (text := await receive()) is not None:
+                try:
+                    message = read_message(text, self._limits)
+                    self._admit(message)
+                except MessageError as error:
+                    self._answer(error.id, {"error": str(error)})
+                except VariantAIError as error:
+                    self._put({"id": None, "error": str(error)})
+                while self._outbox.qsize() > LONGEST_QUEUE:  # the page does not read
+                    await asyncio.sleep(0.05)
+        finally:
+            writer.cancel()
+            self._room.schedule.forget(self)
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(writer, *self._tasks, return_exceptions=True)
+
+    def _admit(self, message: ClientMessage) -> None:
+        """Begin to answer a message. Raises MessageError if the visitor has too many open ones."""
+        if message.type == "stop":
+            job = self._searches.get(message.fields["search"])
+            if job is not None:
+                self._room.schedule.stop(job)
+            return
+        if len(self._tasks) >= self._limits.questions:
+            raise MessageError(
+                message.id, f"at most {self._limits.questions} questions may be open at a time"
+            )
+        task = asyncio.create_task(self._handle(message))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _handle(self, message: ClientMessage) -> None:
+        try:
+            if message.type in SEARCHES:
+                await self._search(message)
+            else:
+                self._answer(message.id, await self._ask(message))
+        except VariantAIError as error:
+            self._answer(message.id, {"error": str(error), "final": True})
+
+    async def _ask(self, message: ClientMessage) -> dict[str, Any]:
+        fields = dict(message.fields)
+        if message.type == "hello":
+            return await self._room.greeting()
+        if message.type == "variants":
+            return await self._room.variants()
+        if message.type == "runs":
+            return await self._room.runs()
+        if message.type == "spec":
+            return await self._room.add_spec(fields["text"])
+        if message.type == "source" and fields["variant"].startswith(OWN):
+            return {"text": self._room.source_of(fields["variant"])}
+        if message.type in BOARD_QUESTIONS:
+            name = fields["variant"]
+            fields["variant"] = self._room.place_of(name)
+            question = {"action": message.type, **fields}
+            answer = await self._room.board_of(name).ask(question, QUESTION_SECONDS)
+            answer.pop("id", None)
+            return answer
+        answer = await self._room.reader.ask({"action": message.type, **fields}, QUESTION_SECONDS)
+        answer.pop("id", None)
+        return answer
+
+    # --- searches ------------------------------------------------------------------------------
+
+    async def _search(self, message: ClientMessage) -> None:
+        if len(self._searches) >= self._limits.searches:
+            raise DataError(f"at most {self._limits.searches} searches may be open at a time")
+        done = asyncio.Event()
+        weak = message.fields.get("elo") if message.type == "search" else None
+
+        def on_answer(answer: dict[str, Any]) -> None:
+            answer.pop("id", None)
+            final = answer.get("final", True)
+            if final and weak is not None and "lines" in answer:
+                choose_weakly(answer, strength_of(weak).temperature)
+            if final or self._outbox.qsize() < LONGEST_QUEUE:
+                self._answer(message.id, answer)
+            if final:
+                self._searches.pop(message.id, None)
+                done.set()
+
+        question, seconds = self._query(message)
+        job = SearchJob(self, question, on_answer, seconds)
+        self._searches[message.id] = job
+        try:
+            await self._room.schedule.submit(job)
+            await done.wait()
+        finally:
+            self._searches.pop(message.id, None)
+
+    def _query(self, message: ClientMessage) -> tuple[dict[str, Any], float]:
+        """Return a query for the JSON service, and the longest time that it may take."""
+        fields, limits = message.fields, self._limits
+        net = self._room.net(fields.get("net"), fields["variant"])
+        query: dict[str, Any] = {
+            "variant": engine_name(self._room.place_of(fields["variant"]), net),
+            "fen": fields.get("fen"),
+            "moves": fields.get("moves", []),
+        }
+        if message.type != "search":
+            if "line" in fields:
+                query["search_moves"] = fields["line"]
+            return {**query, "action": message.type}, 10.0
+        nodes, seconds = fields.get("nodes"), fields.get("seconds")
+        if "clock" in fields:
+            clock = fields["clock"]
+            left, increment = clock.get("left", 0.0), clock.get("increment", 0.0)
+            seconds = min(
+                left * SHARE_OF_CLOCK + increment * SHARE_OF_INCREMENT, max(left - 0.2, 0.01)
+            )
+        if nodes is None and seconds is None:
+            nodes = DEFAULT_NODES
+        multipv = min(fields.get("multipv", 1), 64)
+        if "elo" in fields:
+            elo = fields["elo"]
+            if not LEAST_ELO <= elo <= MOST_ELO:
+                raise DataError(f"elo: {elo}; from {LEAST_ELO} to {MOST_ELO} are accepted")
+            strength = strength_of(elo)
+            nodes, multipv = strength.nodes, LINES_OF_WEAK
+        query["nodes"] = min(nodes or limits.nodes, limits.nodes)
+        query["movetime"] = min(limits.seconds if seconds is None else seconds, limits.seconds)
+        query["multipv"] = multipv
+        if "report" in fields:
+            query["report_every"] = max(fields["report"], 0.1)
+        return query, query["movetime"]
+
+    # --- answers -------------------------------------------------------------------------------
+
+    def _answer(self, id: int, answer: dict[str, Any]) -> None:
+        self._put({"id": id, **answer})
+
+    def _put(self, answer: dict[str, Any]) -> None:
+        self._outbox.put_nowait(json.dumps(answer, ensure_ascii=False, allow_nan=False))
+
+    async def _write(self) -> None:
+        with contextlib.suppress(ConnectionError):
+            while True:
+                await self._send(await self._outbox.get())
+
+
+def choose_weakly(answer: dict[str, Any], temperature: float) -> None:
+    """Replace the best move of an answer by one at random, by visits to the power 1/temperature, as
+    a weakened engine does."""
+    lines = answer["lines"]
+    if temperature <= 0 or len(lines) < 2:
+        return
+    weights = [max(line["visits"], 0) ** (1 / temperature) for line in lines]
+    if not any(weights):
+        weights = [line["prior"] + 1e-9 for line in lines]
+    answer["best"] = random.choices(lines, weights)[0]["move"]

@@ -1,0 +1,66 @@
+"""Settings of the web server: address, token, and limits for one visitor and for all."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+"""Names of this machine in a browser's address."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of the work of visitors. A request beyond them is refused or cut down."""
+
+    nodes: int = 1_000_000
+    """Nodes of one search."""
+    seconds: float = 600.0
+    """Seconds of one search."""
+    slice: float = 2.0
+    """Seconds after which a search ends early if another visitor waits for one."""
+    searches: int = 4
+    """Searches of one visitor that run or wait."""
+    questions: int = 64
+    """Questions of one visitor about rules that wait for their answers."""
+    visitors: int = 200
+    """Open connections."""
+    message: int = 400_000
+    """Bytes of a message of the page."""
+    moves: int = 1_500
+    """Moves of a game."""
+    spec: int = 100_000
+    """Characters of a spec that a visitor writes."""
+    specs: int = 200
+    """Specs of visitors that are kept at a time."""
+
+
+@dataclass(frozen=True)
+class WebSettings:
+    """Settings of one server."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    token: str = ""
+    """Word that a browser must know; empty: none, for this machine only."""
+    workers: int = 1
+    """Processes that search."""
+    runs: tuple[Path, ...] = ()
+    """Folders in which run folders are looked for."""
+    limits: Limits = Limits()
+
+    @property
+    def is_local(self) -> bool:
+        """True if only programs of this machine can connect."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Return True for an address that only this machine can reach."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,188 @@
+"""The processes behind all visitors, and the specs that visitors have written.
+
+board     rules of the variants of this installation
+guest     rules of visitors' specs: one that makes it slow or ends it harms no other game
+reader    run folders
+search    nets and searches, by the schedule
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import shutil
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.web.search_schedule import SearchSchedule
+from variant_ai.core.web.web_settings import WebSettings
+from variant_ai.core.web.worker_process import WorkerProcess
+
+OWN = "own:"
+"""Prefix of the names of visitors' specs."""
+RUN = "run:"
+"""Prefix of the names of runs' nets."""
+CHECK_SECONDS = 30.0
+PACKAGED, UNIFORM, RANDOM = "packaged", "uniform", "random"
+NETS = {
+    PACKAGED: "The net of the variant",
+    UNIFORM: "No net: search alone",
+    RANDOM: "A net that has learnt nothing",
+}
+
+
+class WorkRoom:
+    """Everything that visitors share. Used in one event loop."""
+
+    def __init__(
+        self,
+        settings: WebSettings,
+        command: Callable[[str], list[str]],
+        *,
+        version: str,
+        nets: Mapping[str, Path] | None = None,
+    ) -> None:
+        """command: the command of a worker by its kind, `board`, `reader` or `search`. nets: more
+        nets by the names that the page shows."""
+        self.settings = settings
+        self._version = version
+        self._nets = dict(nets or {})
+        self._board = WorkerProcess(command("board"), "the process that knows the rules")
+        self._guest = WorkerProcess(command("board"), "the process that knows your variant")
+        self.reader = WorkerProcess(command("reader"), "the process that reads runs")
+        searchers = [
+            WorkerProcess(command("search"), "the process that searches")
+            for _ in range(settings.workers)
+        ]
+        self.schedule = SearchSchedule(searchers, settings.limits.slice)
+        self._folder = Path(tempfile.mkdtemp(prefix="variant-ai-web-"))
+        self._specs: OrderedDict[str, str] = OrderedDict()
+        self._variants: dict[str, Any] | None = None
+        self._runs: dict[str, str] = {}
+        self._listing = asyncio.Lock()
+
+    def start(self) -> None:
+        """Begin to work. The list of variants takes a moment: it is made before the first page asks."""
+        self.schedule.start()
+        self._first = asyncio.create_task(self._prepare())
+
+    async def _prepare(self) -> None:
+        with contextlib.suppress(VariantAIError):
+            await self.variants()
+
+    async def close(self) -> None:
+        """End all processes."""
+        self._first.cancel()
+        await self.schedule.close()
+        await asyncio.gather(self._board.close(), self._guest.close(), self.reader.close())
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def processes(self) -> list[int]:
+        """Process ids of the workers that run."""
+        every = [self._board, self._guest, self.reader, *self.schedule.workers]
+        return [worker.pid for worker in every if worker.pid is not None]
+
+    # --- variants ------------------------------------------------------------------------------
+
+    async def greeting(self) -> dict[str, Any]:
+        """Return what a page needs first: version, variants, nets, limits."""
+        limits = self.settings.limits
+        return {
+            "version": self._version,
+            **await self.variants(),
+            "nets": {**NETS, **{name: name for name in self._nets}},
+            "runs": bool(self.settings.runs),
+            "limits": {"nodes": limits.nodes, "seconds": limits.seconds, "moves": limits.moves},
+        }
+
+    async def variants(self) -> dict[str, Any]:
+        """Return the variants of this installation."""
+        async with self._listing:
+            if self._variants is None:
+                found = await self._board.ask({"action": "variants"}, CHECK_SECONDS)
+                self._variants = {"variants": found["variants"]}
+            return self._variants
+
+    def board_of(self, variant: str) -> WorkerProcess:
+        """Return the process that knows a variant."""
+        return self._guest if variant.startswith(OWN) else self._board
+
+    def place_of(self, variant: str) -> str:
+        """Return a worker's name for a variant: its own, or the path of a visitor's spec.
+
+        Raises UnknownNameError; DataError for a spec that the server does not have (any more).
+        """
+        if not variant.startswith(OWN):
+            known = [one["name"] for one in (self._variants or {"variants": []})["variants"]]
+            if known and variant not in known:
+                raise UnknownNameError("variant", variant, known)
+            if not variant.replace("-", "").replace("_", "").isalnum():
+                raise DataError("variant: letters, digits, - and _ are expected")
+            return variant
+        digest = variant.removeprefix(OWN)
+        if digest not in self._specs:
+            raise DataError(f"{variant}: the server does not have this spec; send it again")
+        self._specs.move_to_end(digest)
+        return str(self._path(digest))
+
+    def source_of(self, variant: str) -> str:
+        """Return the text of a visitor's spec. Raises DataError."""
+        self.place_of(variant)
+        return self._specs.get(variant.removeprefix(OWN), "")
+
+    async def add_spec(self, text: str) -> dict[str, Any]:
+        """Check a visitor's spec: return its `mistakes`, or its drawing and the name `variant` under
+        which it can be played."""
+        digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+        path = self._path(digest)
+        if not path.is_file():
+            path.write_text(text, encoding="utf-8")
+        question = {"action": "check", "path": str(path)}
+        try:
+            answer = await self._guest.ask(question, CHECK_SECONDS)
+        finally:
+            if digest not in self._specs:
+                path.unlink(missing_ok=True)
+        answer.pop("id", None)
+        if not answer["mistakes"]:
+            path.write_text(text, encoding="utf-8")
+            self._specs[digest] = text
+            answer["variant"] = f"{OWN}{digest}"
+            while len(self._specs) > self.settings.limits.specs:
+                gone, _ = self._specs.popitem(last=False)
+                self._path(gone).unlink(missing_ok=True)
+        return answer
+
+    def _path(self, digest: str) -> Path:
+        return self._folder / f"{digest}.yaml"
+
+    # --- nets ----------------------------------------------------------------------------------
+
+    def net(self, name: str | None, variant: str) -> str:
+        """Return a worker's name for a net: `packaged`, `uniform`, `random` or a path.
+
+        Raises UnknownNameError.
+        """
+        if name is None:
+            return PACKAGED
+        if name in NETS:
+            return name
+        if name.startswith(RUN) and name.removeprefix(RUN) in self._runs:
+            return self._runs[name.removeprefix(RUN)]
+        if name not in self._nets:
+            runs = [f"{RUN}{run}" for run in self._runs]
+            raise UnknownNameError("net", name, [*NETS, *self._nets, *runs])
+        return str(self._nets[name])
+
+    async def runs(self) -> dict[str, Any]:
+        """Return the runs below the folders of the settings; their nets can be named from now on."""
+        found = await self.reader.ask({"action": "runs"}, CHECK_SECONDS)
+        self._runs = found.pop("paths")
+        found.pop("id", None)
+        return found

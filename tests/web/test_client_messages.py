@@ -1,0 +1,67 @@
+"""Messages of the page: every kind of field, and any JSON at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from variant_ai.core.errors import DataError
+from variant_ai.core.web.client_messages import FIELDS, read_message
+from variant_ai.core.web.web_settings import Limits, is_loopback
+
+LIMITS = Limits()
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+NAMES = sorted({name for fields in FIELDS.values() for name in fields})
+
+
+@settings(max_examples=50)
+@given(
+    st.sampled_from(sorted(FIELDS)),
+    st.integers(),
+    st.dictionaries(st.sampled_from(NAMES), JSON, max_size=5),
+)
+def test_any_message_is_read_or_refused(type: str, id: int, fields: dict[str, Any]) -> None:
+    try:
+        message = read_message(json.dumps({"id": id, "type": type, **fields}), LIMITS)
+    except DataError:
+        return
+    assert message.type == type
+    assert set(message.fields) <= set(FIELDS[type])
+
+
+@given(st.text())
+def test_any_text_is_refused(text: str) -> None:
+    try:
+        read_message(text, LIMITS)
+    except DataError:
+        return
+    raise AssertionError(text)
+
+
+def test_a_whole_message() -> None:
+    given = {
+        "id": 7, "type": "search", "variant": "chess", "fen": "startpos", "moves": ["e2e4"],
+        "net": "uniform", "nodes": 100, "seconds": 1, "clock": {"left": 30, "increment": 0.5},
+        "elo": 1200, "multipv": 3, "report": 0.5, "notation": None,
+    }  # fmt: skip
+    message = read_message(json.dumps(given), LIMITS)
+    assert message.id == 7
+    assert message.fields["seconds"] == 1.0
+    assert "notation" not in message.fields
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [("127.0.0.1", True), ("localhost", True), ("::1", True), ("[::1]", True), ("127.9.9.9", True),
+     ("0.0.0.0", False), ("192.168.1.2", False), ("::", False), ("example.org", False)],
+)  # fmt: skip
+def test_addresses_of_this_machine(host: str, local: bool) -> None:
+    assert is_loopback(host) == local

@@ -1,0 +1,505 @@
+// Analyse: what the net and the search think of a position and of a game.
+
+import { Board, type Arrow } from './board';
+import { chart, COLOURS } from './chart';
+import { button, checkbox, field, h, replace, select } from './dom';
+import { GameBox, chooseNotation, moveBox, notationChoices } from './gamebox';
+import { MoveList, mark, stepButtons } from './movelist';
+import { scoreText } from './play';
+import { preferences } from './preferences';
+import type { Session } from './session';
+import { talk, type Stream } from './talk';
+import type { GameNode } from './tree';
+import { TreeBox } from './treebox';
+import { PlanesBox } from './planes';
+import type { Line, SearchAnswer } from './types';
+import { greet, listName, netChoices, serverName, variantChoices } from './variants';
+
+const SHOWN_PLIES = 10;
+const REPORT = 0.3;
+
+export class AnalyseView {
+  readonly element: HTMLElement;
+  private readonly board: Board;
+  private readonly list: MoveList;
+  private readonly box: GameBox;
+  private readonly settings = h('div', { class: 'settings' });
+  private readonly status = h('p', { class: 'status', role: 'status' });
+  private readonly bar = h('div', { class: 'wdl' });
+  private readonly lines = h('ol', { class: 'lines-of-play' });
+  private readonly curve = h('div', { class: 'curve' });
+  private readonly policy = h('div', { class: 'policy' });
+  private readonly progress = h('progress', { max: 1, value: 0, hidden: true, 'aria-label': 'Annotated' });
+  private readonly tree: TreeBox;
+  private readonly planes: PlanesBox;
+  private search: Stream | undefined;
+  private searched: GameNode | undefined;
+  private answer: SearchAnswer | undefined;
+  private policyMoves: [string, number][] = [];
+  private net = 'packaged';
+  private multipv = 3;
+  private running = true;
+  private showArrows = true;
+  private showPolicy = false;
+  private annotating = false;
+  private shown = false;
+
+  constructor(private readonly session: Session) {
+    this.board = new Board(uci => void session.play(uci));
+    this.list = new MoveList(session);
+    this.box = new GameBox(
+      session,
+      () => ({
+        white: '',
+        black: '',
+        result: session.tree.current.end.position?.outcome?.result ?? '*',
+        termination: '',
+      }),
+      () => undefined
+    );
+    this.tree = new TreeBox(session, () => this.net);
+    this.planes = new PlanesBox(session, () => this.net);
+    const arrows = checkbox('Arrows of the search', true, on => {
+      this.showArrows = on;
+      this.drawArrows();
+    });
+    const policy = checkbox('Policy of the net', false, on => {
+      this.showPolicy = on;
+      void this.askPolicy();
+    });
+    this.element = h(
+      'div',
+      { class: 'game' },
+      h('div', { class: 'table' }, this.board.element),
+      h(
+        'div',
+        { class: 'side' },
+        this.settings,
+        this.status,
+        this.bar,
+        this.lines,
+        h('div', { class: 'row wrap' }, arrows, policy),
+        this.policy,
+        stepButtons(session),
+        this.list.element,
+        h(
+          'div',
+          { class: 'row wrap' },
+          button('Flip', () => this.board.flip()),
+          button('Make main line', () => {
+            session.tree.promote(session.tree.current);
+            session.changed();
+          }),
+          button('Delete from here', () => {
+            const node = session.tree.current;
+            if (!node.parent) return;
+            session.tree.remove(node);
+            void session.go(node.parent);
+          }),
+          button('Annotate the game', () => void this.annotate(), { class: 'main' }),
+          this.progress
+        ),
+        this.curve,
+        moveBox(session, uci => void session.play(uci)),
+        this.tree.element,
+        this.planes.element,
+        this.box.element
+      )
+    );
+    session.onchange(() => {
+      if (this.shown) this.changed();
+    });
+  }
+
+  show(): void {
+    this.shown = true;
+    if (!netChoices(this.session.variant).some(one => one.value === this.net))
+      this.net = netChoices(this.session.variant)[0]?.value ?? 'uniform';
+    this.drawSettings();
+    this.changed();
+  }
+
+  hide(): void {
+    this.shown = false;
+    this.annotating = false;
+    this.stop();
+  }
+
+  flip(): void {
+    this.board.flip();
+  }
+
+  private changed(): void {
+    const { session, board } = this;
+    if (!session.look) return;
+    board.setVariant(session.look);
+    if (session.position)
+      board.setPosition(session.position, session.tree.current.uci || undefined, 'both');
+    this.list.draw();
+    this.box.draw();
+    history.replaceState(null, '', `${location.pathname}?${session.address}`);
+    if (this.searched !== session.tree.current || !this.answer) {
+      this.tree.clear();
+      this.planes.refresh();
+      this.begin();
+      void this.askPolicy();
+    }
+    this.drawCurve();
+    this.drawStatus();
+  }
+
+  private stop(): void {
+    this.search?.drop();
+    this.search = undefined;
+    this.searched = undefined;
+  }
+
+  /** Search the position that is shown. */
+  private begin(): void {
+    const { session } = this;
+    const node = session.tree.current;
+    if (this.searched === node && this.search) return;
+    this.stop();
+    this.answer = undefined;
+    this.drawLines();
+    if (!this.running || !session.position || session.position.outcome || !node.position) return;
+    this.searched = node;
+    void this.run(node);
+  }
+
+  private async run(node: GameNode): Promise<void> {
+    const { limits } = await greet();
+    for (;;) {
+      if (this.searched !== node) return;
+      const stream = talk.stream(
+        {
+          type: 'search',
+          ...this.session.game(node),
+          net: this.net,
+          multipv: this.multipv,
+          nodes: limits.nodes,
+          seconds: limits.seconds,
+          report: REPORT,
+        },
+        answer => this.report(node, answer as SearchAnswer)
+      );
+      this.search = stream;
+      try {
+        const answer = (await stream.done) as SearchAnswer;
+        this.report(node, answer);
+        if (!answer.shared) {
+          this.search = undefined;
+          return;
+        }
+      } catch (error) {
+        this.status.textContent = (error as Error).message;
+        return;
+      }
+    }
+  }
+
+  private report(node: GameNode, answer: SearchAnswer): void {
+    if (this.searched !== node || !answer.lines?.length) return;
+    this.answer = answer;
+    node.score = scoreOf(answer.lines[0], node.position?.turn ?? 0);
+    this.drawLines();
+    this.drawArrows();
+    this.drawStatus();
+    this.drawCurve();
+    void this.write(node, answer);
+  }
+
+  private writing = false;
+  private written: string[][] = [];
+
+  /** Write the lines in the notation that was chosen, not more often than answers arrive. */
+  private async write(node: GameNode, answer: SearchAnswer): Promise<void> {
+    if (this.writing) return;
+    this.writing = true;
+    try {
+      const found = await talk.ask({
+        type: 'line',
+        ...this.session.game(node),
+        notation: this.session.notation,
+        lines: answer.lines.map(line => line.pv.slice(0, SHOWN_PLIES)),
+      });
+      if (this.answer === answer) {
+        this.written = found.lines as string[][];
+        this.drawLines();
+      }
+    } catch {
+      // the position changed
+    } finally {
+      this.writing = false;
+    }
+  }
+
+  private async askPolicy(): Promise<void> {
+    const { session } = this;
+    this.policyMoves = [];
+    if (this.showPolicy && session.look) {
+      const node = session.tree.current;
+      try {
+        const answer = await talk.ask({ type: 'policy', ...session.game(), net: this.net });
+        if (node !== session.tree.current || !this.showPolicy) return;
+        this.policyMoves = answer.policy as [string, number][];
+      } catch (error) {
+        this.status.textContent = (error as Error).message;
+      }
+    }
+    this.drawArrows();
+    replace(
+      this.policy,
+      ...this.policyMoves.slice(0, 8).map(([move, share]) => {
+        const fill = h('span', { class: 'fill', 'aria-hidden': 'true' });
+        fill.style.width = `${100 * share}%`;
+        return h(
+          'span',
+          { class: 'share' },
+          fill,
+          h('span', { class: 'text' }, `${move} ${(100 * share).toFixed(1)} %`)
+        );
+      })
+    );
+  }
+
+  // --- annotation ------------------------------------------------------------------------------
+
+  /** Search all positions of the main line, one after the other, with progress. */
+  private async annotate(): Promise<void> {
+    if (this.annotating) {
+      this.annotating = false;
+      return;
+    }
+    this.annotating = true;
+    this.stop();
+    this.running = false;
+    this.drawSettings();
+    const nodes = this.session.tree.root.line;
+    this.progress.hidden = false;
+    for (const [index, node] of nodes.entries()) {
+      if (!this.annotating) break;
+      this.progress.value = index / nodes.length;
+      try {
+        const position = await this.session.fetch(node);
+        if (position.outcome) {
+          const { result } = position.outcome;
+          const value = result === '1-0' ? 1 : result === '0-1' ? -1 : 0;
+          node.score = { value, text: result };
+        } else {
+          const answer = (await talk.ask({
+            type: 'search',
+            ...this.session.game(node),
+            net: this.net,
+            nodes: Number(preferences.play('annotation', '400')),
+          })) as unknown as SearchAnswer;
+          if (answer.lines.length) node.score = scoreOf(answer.lines[0], position.turn);
+        }
+      } catch (error) {
+        this.status.textContent = (error as Error).message;
+        break;
+      }
+      this.drawCurve();
+      this.list.draw();
+    }
+    this.annotating = false;
+    this.progress.hidden = true;
+  }
+
+  // --- drawing ---------------------------------------------------------------------------------
+
+  private drawStatus(): void {
+    const { session, answer } = this;
+    const outcome = session.position?.outcome;
+    if (session.error) this.status.textContent = session.error;
+    else if (outcome) this.status.textContent = `${outcome.result}, ${outcome.reason}`;
+    else if (answer)
+      this.status.textContent = `${answer.visits.toLocaleString('en')} nodes, depth ${answer.depth}, ${Math.round(answer.visits / Math.max(answer.seconds, 0.001)).toLocaleString('en')} a second`;
+    else this.status.textContent = this.running ? 'The search begins …' : 'The search is off.';
+  }
+
+  private drawLines(): void {
+    const { session, answer } = this;
+    if (!answer) {
+      replace(this.lines);
+      replace(this.bar);
+      this.bar.hidden = true;
+      this.drawArrows();
+      this.written = [];
+      return;
+    }
+    const turn = session.position?.turn ?? 0;
+    this.drawBar(answer.lines[0], turn);
+    replace(
+      this.lines,
+      ...answer.lines.map((line, index) =>
+        h(
+          'li',
+          {},
+          h('strong', { class: line.value >= 0 ? 'good' : 'bad' }, lineScore(line)),
+          button(
+            (this.written[index] ?? line.pv.slice(0, SHOWN_PLIES)).join(' '),
+            () => void session.play(line.move),
+            { class: 'pv', title: 'Play the first move' }
+          ),
+          h('small', {}, `${line.visits.toLocaleString('en')} · ${(100 * line.prior).toFixed(0)} %`)
+        )
+      )
+    );
+  }
+
+  private drawBar(line: Line, turn: 0 | 1): void {
+    const [win, draw, loss] = line.wdl ?? [(1 + line.value) / 2, 0, (1 - line.value) / 2];
+    const shares = turn ? [loss, draw, win] : [win, draw, loss];
+    const names = this.session.look?.players ?? ['first', 'second'];
+    const parts = shares.map((share, index) => {
+      const part = h('span', { class: ['first', 'draw', 'second'][index] });
+      part.style.width = `${100 * share}%`;
+      if (share > 0.12) part.textContent = `${Math.round(100 * share)}`;
+      return part;
+    });
+    this.bar.hidden = false;
+    this.bar.setAttribute('role', 'img');
+    this.bar.setAttribute(
+      'aria-label',
+      `${names[0]} wins ${Math.round(100 * shares[0])} %, draw ${Math.round(100 * shares[1])} %, ${names[1]} wins ${Math.round(100 * shares[2])} %`
+    );
+    replace(this.bar, ...parts);
+  }
+
+  private drawArrows(): void {
+    const arrows: Arrow[] = [];
+    if (this.showPolicy && this.policyMoves.length) {
+      const most = this.policyMoves[0][1] || 1;
+      for (const [uci, share] of this.policyMoves.slice(0, 8))
+        if (share > 0.01) arrows.push({ uci, weight: share / most, brush: 'policy' });
+    } else if (this.showArrows && this.answer) {
+      const most = Math.max(...this.answer.lines.map(line => line.visits), 1);
+      this.answer.lines.forEach((line, index) =>
+        arrows.push({ uci: line.move, weight: line.visits / most, brush: index ? 'other' : 'best' })
+      );
+    }
+    this.board.setArrows(arrows);
+  }
+
+  private drawCurve(): void {
+    const { session } = this;
+    const nodes = session.tree.root.line;
+    const known = nodes.filter(node => node.score);
+    if (known.length < 2) {
+      replace(this.curve);
+      return;
+    }
+    replace(
+      this.curve,
+      chart(
+        [
+          {
+            name: 'value',
+            colour: COLOURS[0],
+            points: known.map(node => [node.depth, node.score!.value]),
+          },
+        ],
+        {
+          label: `Value of the game for ${session.look?.players[0] ?? 'the first player'}, by ply`,
+          low: -1,
+          high: 1,
+          zero: 0,
+          height: 130,
+          width: 400,
+          mark: session.tree.current.depth,
+          onpick: ply => {
+            const node = nodes[Math.max(0, Math.min(nodes.length - 1, Math.round(ply)))];
+            void session.go(node);
+          },
+          dots: nodes
+            .filter(node => mark(node))
+            .map(node => ({
+              x: node.depth,
+              y: node.score!.value,
+              colour: '#c0392b',
+              title: `${session.number(node)} ${node.written}: ${mark(node)}`,
+            })),
+        }
+      )
+    );
+  }
+
+  private drawSettings(): void {
+    const { session } = this;
+    const again = () => {
+      this.searched = undefined;
+      this.answer = undefined;
+      this.changed();
+    };
+    const toggle = button(
+      this.running ? 'Stop the search' : 'Search',
+      () => {
+        this.running = !this.running;
+        if (!this.running) this.stop();
+        this.drawSettings();
+        if (this.running) again();
+      },
+      { 'aria-pressed': String(this.running) }
+    );
+    replace(
+      this.settings,
+      field(
+        'Variant',
+        select(variantChoices(), listName(session.variant), value => {
+          void (async () => {
+            try {
+              await session.open(await serverName(value));
+              preferences.variant = value;
+              this.net = netChoices(session.variant)[0]?.value ?? 'uniform';
+              this.show();
+            } catch (error) {
+              this.status.textContent = (error as Error).message;
+            }
+          })();
+        })
+      ),
+      field(
+        'Net',
+        select(netChoices(session.variant), this.net, value => {
+          this.net = value;
+          again();
+        })
+      ),
+      field(
+        'Lines',
+        select(
+          ['1', '2', '3', '5', '8'].map(value => ({ value, text: value })),
+          String(this.multipv),
+          value => {
+            this.multipv = Number(value);
+            again();
+          }
+        )
+      ),
+      field(
+        'Notation',
+        select(notationChoices(session), session.notation, value => chooseNotation(session, value))
+      ),
+      field(
+        'Nodes of annotation',
+        select(
+          ['100', '400', '1600'].map(value => ({ value, text: value })),
+          preferences.play('annotation', '400'),
+          value => preferences.setPlay('annotation', value)
+        )
+      ),
+      h('div', { class: 'field end' }, toggle)
+    );
+  }
+}
+
+function lineScore(line: Line): string {
+  return line.mate === null ? scoreText(line.value) : `#${line.mate}`;
+}
+
+function scoreOf(line: Line, turn: 0 | 1): { value: number; text: string } {
+  const sign = turn ? -1 : 1;
+  const text = line.mate === null ? scoreText(sign * line.value) : `#${sign * line.mate}`;
+  return { value: sign * line.value, text };
+}

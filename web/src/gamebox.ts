@@ -1,0 +1,151 @@
+// FEN, PGN, a typed move, sharing: what play and analysis have in common beside the board.
+
+import { announce, button, copied, field, h, savedFile } from './dom';
+import { preferences } from './preferences';
+import type { Session } from './session';
+import { talk } from './talk';
+
+/** A field to type a move in any notation of the variant. */
+export function moveBox(session: Session, play: (uci: string) => void): HTMLElement {
+  const input = h('input', {
+    type: 'text',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    maxlength: 20,
+    placeholder: 'Nf3, e2e4, P@e4 …',
+  });
+  const problem = h('small', { class: 'problem', role: 'alert' });
+  const send = async () => {
+    const text = input.value.trim();
+    if (!text) return;
+    try {
+      const answer = await talk.ask({ type: 'line', ...session.game(), text });
+      input.value = '';
+      problem.textContent = '';
+      play(String(answer.move));
+    } catch (error) {
+      problem.textContent = (error as Error).message;
+    }
+  };
+  const form = h(
+    'form',
+    {
+      class: 'movebox',
+      onsubmit: (event: Event) => {
+        event.preventDefault();
+        void send();
+      },
+    },
+    field('Type a move', h('div', { class: 'row' }, input, h('button', { type: 'submit' }, 'Play'))),
+    problem
+  );
+  // the label belongs to the input, not to the row
+  input.id = `move-${Math.random().toString(36).slice(2, 8)}`;
+  form.querySelector('label')!.setAttribute('for', input.id);
+  return form;
+}
+
+export interface Names {
+  white: string;
+  black: string;
+  result: string;
+  termination: string;
+}
+
+/** FEN and PGN, in and out. */
+export class GameBox {
+  private readonly fen = h('input', { type: 'text', spellcheck: 'false', maxlength: 1000 });
+  private readonly problem = h('small', { class: 'problem', role: 'alert' });
+  readonly element: HTMLElement;
+
+  constructor(
+    private readonly session: Session,
+    private readonly names: () => Names,
+    private readonly opened: () => void
+  ) {
+    this.fen.addEventListener('change', () => void this.load(this.fen.value.trim(), []));
+    const text = h('textarea', {
+      rows: 4,
+      spellcheck: 'false',
+      'aria-label': 'A game as PGN or a list of moves',
+      placeholder: 'Paste a game: PGN, or the formats that variant-ai import reads',
+    });
+    this.element = h(
+      'details',
+      { class: 'gamebox' },
+      h('summary', {}, 'Position and game as text'),
+      field('FEN', this.fen, 'Change it to set up a position; empty: the start position.'),
+      h(
+        'div',
+        { class: 'row wrap' },
+        button('Copy FEN', () => void copied(this.fen.value)),
+        button('Copy PGN', () => void this.pgn().then(copied)),
+        button('Save PGN', () => void this.save()),
+        button('Copy link', () => void copied(location.href))
+      ),
+      field('Game', text),
+      h(
+        'div',
+        { class: 'row' },
+        button('Open this game', () => void this.read(text.value))
+      ),
+      this.problem
+    );
+  }
+
+  draw(): void {
+    if (document.activeElement !== this.fen) this.fen.value = this.session.position?.fen ?? '';
+  }
+
+  private async load(fen: string | null, moves: string[]): Promise<void> {
+    try {
+      await this.session.open(this.session.variant, fen || null, moves);
+      this.problem.textContent = '';
+      this.opened();
+    } catch (error) {
+      this.problem.textContent = (error as Error).message;
+    }
+  }
+
+  private async read(text: string): Promise<void> {
+    try {
+      const game = await talk.ask({ type: 'read', variant: this.session.variant, text });
+      await this.load(game.fen as string | null, game.moves as string[]);
+      announce(`${(game.moves as string[]).length} moves read`);
+    } catch (error) {
+      this.problem.textContent = (error as Error).message;
+    }
+  }
+
+  private async pgn(): Promise<string> {
+    const { session } = this;
+    const names = this.names();
+    const answer = await talk.ask({
+      type: 'pgn',
+      ...session.game(session.tree.current.end),
+      notation: session.notation,
+      tags: {
+        Event: 'Game in the browser',
+        White: names.white,
+        Black: names.black,
+        Date: new Date().toISOString().slice(0, 10).replaceAll('-', '.'),
+        Result: names.result,
+        Termination: names.termination,
+      },
+    });
+    return String(answer.pgn);
+  }
+
+  private async save(): Promise<void> {
+    savedFile(`${this.session.look?.name ?? 'game'}.pgn`, await this.pgn());
+  }
+}
+
+export function notationChoices(session: Session): { value: string; text: string }[] {
+  return (session.look?.notations ?? ['san']).map(value => ({ value, text: value }));
+}
+
+export function chooseNotation(session: Session, value: string): void {
+  preferences.setNotation(session.look?.name ?? '', value);
+  void session.rewrite();
+}

@@ -1,0 +1,87 @@
+// The list of variants: those of the installation, and the visitor's own.
+
+import { preferences } from './preferences';
+import { talk } from './talk';
+import type { Choice } from './dom';
+import type { Greeting } from './types';
+
+let greeting: Greeting | undefined;
+/** Names on the server of the visitor's own specs, by their names here. */
+const own = new Map<string, string>();
+
+export async function greet(): Promise<Greeting> {
+  if (!greeting) {
+    greeting = await talk.ask<Greeting>({ type: 'hello' });
+    if (greeting.runs) await learnRuns().catch(() => undefined);
+  }
+  return greeting;
+}
+
+async function learnRuns(): Promise<void> {
+  const answer = await talk.ask({ type: 'runs' });
+  for (const run of answer.runs as { name: string; variant?: string; net?: boolean }[])
+    if (run.net && run.variant) keepNet(run.variant, `run:${run.name}`, `Run ${run.name}`);
+}
+
+export function variantChoices(): Choice[] {
+  const shipped = (greeting?.variants ?? []).map(one => ({ value: one.name, text: one.title }));
+  shipped.sort((a, b) => a.text.localeCompare(b.text));
+  const mine = preferences.specs.map(one => ({
+    value: `mine:${one.name}`,
+    text: `${one.name} (yours)`,
+  }));
+  return [...shipped, ...mine];
+}
+
+/** The first variant that has a net, else the first. */
+export function usualVariant(): string {
+  const variants = greeting?.variants ?? [];
+  return (variants.find(one => one.net) ?? variants[0])?.name ?? '';
+}
+
+export function hasNet(variant: string): boolean {
+  return greeting?.variants.find(one => one.name === variant)?.net ?? false;
+}
+
+/** Nets of runs by variant. */
+const runNets = new Map<string, Map<string, string>>();
+
+export function keepNet(variant: string, value: string, text: string): void {
+  const nets = runNets.get(variant) ?? new Map<string, string>();
+  runNets.set(variant, nets.set(value, text));
+}
+
+export function netChoices(variant: string): Choice[] {
+  const runs = [...(runNets.get(variant) ?? [])].map(([value, text]) => ({ value, text }));
+  return [...shippedNets(variant), ...runs];
+}
+
+function shippedNets(variant: string): Choice[] {
+  const nets = Object.entries(greeting?.nets ?? {}).map(([value, text]) => ({ value, text }));
+  return hasNet(variant) ? nets : nets.filter(one => one.value !== 'packaged');
+}
+
+/** Name of a variant on the server: specs of the visitor are sent first. */
+export async function serverName(variant: string): Promise<string> {
+  if (!variant.startsWith('mine:')) return variant;
+  const name = variant.slice(5);
+  const known = own.get(name);
+  if (known) return known;
+  const spec = preferences.specs.find(one => one.name === name);
+  if (!spec) throw new Error(`There is no variant of yours called ${name}.`);
+  const answer = await talk.spec(spec.text);
+  if (!answer.variant) throw new Error(`The spec of ${name} has a mistake; open it in the editor.`);
+  own.set(name, answer.variant);
+  return answer.variant;
+}
+
+export function keepOwn(name: string, text: string, served: string): void {
+  preferences.keepSpec(name, text);
+  own.set(name, served);
+}
+
+/** Name in the list of a variant of the server. */
+export function listName(served: string): string {
+  for (const [name, value] of own) if (value === served) return `mine:${name}`;
+  return served;
+}
