@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from variant_ai import __version__
-from variant_ai.core.engine.line_io import LineReader, LineWriter, claim_stdout
-from variant_ai.core.system.child_processes import leave_signals_to_parent
 
 if TYPE_CHECKING:
     from variant_ai.api import Engine
@@ -92,6 +90,9 @@ def _log(text: str) -> None:
 
 def main(kind: str, *folders: str) -> None:
     """Answer questions until the input ends. folders: those of runs."""
+    from variant_ai.core.engine.line_io import LineReader, LineWriter, claim_stdout
+    from variant_ai.core.system.child_processes import leave_signals_to_parent
+
     leave_signals_to_parent(last_work=2.0)
     write = LineWriter(claim_stdout())
     if kind == "search":
