@@ -179,6 +179,27 @@ def status(server: Server, path: str, **headers: str) -> int:
         return error.code
 
 
+def test_players_of_matches_are_opponents() -> None:
+    running = Server("--player", "random;name=Chance", "--player", "packaged;name=Ours;nodes=9")
+    try:
+
+        async def conversation(client: Client) -> None:
+            assert (await client.ask(type="hello"))["players"] == ["Chance", "Ours"]
+            legal = (await client.ask(type="position", variant="crazyhouse"))["legal"]
+            for name in ("Chance", "Ours"):
+                game = {"variant": "crazyhouse", "net": name}
+                found = await client.ask(type="search", nodes=5, **game)
+                assert found["best"] in legal
+                again = await client.ask(type="search", nodes=5, moves=["e2e4", "e7e5"], **game)
+                assert again["best"]
+            refused = await client.ask(type="policy", variant="crazyhouse", net="Chance")
+            assert "there is no net to look into" in refused["error"]
+
+        talk(running, conversation)
+    finally:
+        running.close()
+
+
 def test_files_and_headers(server: Server) -> None:
     with server.get("/") as answer:
         policy = answer.headers["Content-Security-Policy"]
