@@ -1,4 +1,4 @@
-"""How long a click waits for its answer in the browser, with many pages open beside a search.
+"""Time from a click in the browser to its answer, with many pages open beside a search.
 
     python benchmarks/web_load.py --clients 50 --minutes 10
 

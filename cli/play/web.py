@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from variant_ai import __version__
 from variant_ai.cli.common.console import COUNT, FiniteRange, examples, note
 from variant_ai.core.errors import SettingError, VariantAIError
+
+if TYPE_CHECKING:
+    from variant_ai.core.web.web_settings import WebSettings
 
 
 @click.command(
@@ -38,6 +43,14 @@ from variant_ai.core.errors import SettingError, VariantAIError
     help="A net, or a run, that the page offers as an opponent; may be given several times.",
 )
 @click.option(
+    "--player",
+    "players",
+    multiple=True,
+    metavar="PLAYER",
+    help="Another opponent, written as for `match`, such as 'fairy-stockfish;name=Fairy'; may be "
+    "given several times.",
+)
+@click.option(
     "--runs",
     multiple=True,
     type=click.Path(path_type=Path, file_okay=False),
@@ -62,6 +75,7 @@ def command(
     token: str | None,
     browser: bool,
     nets: tuple[str, ...],
+    players: tuple[str, ...],
     runs: tuple[Path, ...],
     workers: int,
     allow_nodes: int,
@@ -94,7 +108,7 @@ def command(
         runs=folders,
         limits=limits,
     )
-    _run(settings, _nets(nets), browser=browser)
+    _run(settings, _nets(nets), _players(players), browser=browser)
 
 
 def _token(given: str | None, *, is_local: bool) -> str:
@@ -122,13 +136,25 @@ def _nets(given: tuple[str, ...]) -> dict[str, Path]:
     return found
 
 
-def _run(settings: object, nets: dict[str, Path], *, browser: bool) -> None:
+def _players(given: tuple[str, ...]) -> dict[str, str]:
+    """Return the texts of players by their names. Raises SettingError, EngineError, DataError."""
+    from variant_ai.cli.common.player_options import require_player
+    from variant_ai.core.arena.players.player_spec import parse_player
+
+    found = {}
+    for text in given:
+        player = parse_player(text)
+        require_player(player, None)
+        found[player.label] = text
+    return found
+
+
+def _run(
+    settings: WebSettings, nets: dict[str, Path], players: dict[str, str], *, browser: bool
+) -> None:
     import asyncio
     import contextlib
 
-    from variant_ai.core.web.web_settings import WebSettings
-
-    assert isinstance(settings, WebSettings)
     try:
         from variant_ai.core.web.web_server import make_app, serve
         from variant_ai.core.web.work_room import WorkRoom
@@ -149,7 +175,7 @@ def _run(settings: object, nets: dict[str, Path], *, browser: bool) -> None:
         )
 
     async def run() -> None:
-        room = WorkRoom(settings, worker, version=__version__, nets=nets)
+        room = WorkRoom(settings, worker, version=__version__, nets=nets, players=players)
         await serve(make_app(settings, room), settings, [listening])
 
     note(f"the page is at {address}  (Ctrl-C ends it)")
@@ -171,7 +197,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind(where)
         listening.listen(256)
     except OSError as error:
-        hint = "; --port 0 takes any free port" if port else ""
+        hint = "; --port 0 takes any free port" if error.errno == errno.EADDRINUSE else ""
         raise SettingError(
             f"cannot listen on {host}, port {port}: {error.strerror}{hint}"
         ) from None
@@ -179,10 +205,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _address(settings: object, port: int) -> str:
-    from variant_ai.core.web.web_settings import WebSettings
-
-    assert isinstance(settings, WebSettings)
+def _address(settings: WebSettings, port: int) -> str:
     host = settings.host
     if host in ("0.0.0.0", "::", ""):
         host = socket.gethostname()

@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from variant_ai import __version__
-from variant_ai.core.engine.line_io import LineReader, LineWriter, claim_stdout
-from variant_ai.core.system.child_processes import leave_signals_to_parent
 
 if TYPE_CHECKING:
-    from variant_ai.api import Engine
     from variant_ai.core.data.read.game_reader import GameReader
+    from variant_ai.core.engine.json_service import VariantEngine
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.spec.schema import VariantSpec
@@ -69,15 +67,17 @@ class RegistrySource:
         return list(readers(spec).values())
 
 
-def make_engine(name: str) -> Engine:
+def make_engine(name: str) -> VariantEngine:
     """Make the engine of a query; see `core/web/search_service.py`."""
     from variant_ai.api import Engine
     from variant_ai.cli.common.console import load_variant
     from variant_ai.core.web.search_service import split_engine_name
-    from variant_ai.core.web.work_room import NETS, PACKAGED
+    from variant_ai.core.web.work_room import NETS, PACKAGED, PLAYER
 
     variant, net = split_engine_name(name)
     spec = load_variant(variant)
+    if net.startswith(PLAYER):
+        return _make_player(spec, net.removeprefix(PLAYER))
     how: dict[str, Any] = {"memory_mb": TREE_MB, "log": _log}
     if net == PACKAGED:
         return Engine(spec, **how)
@@ -86,12 +86,25 @@ def make_engine(name: str) -> Engine:
     return Engine(spec, Path(net), **how)
 
 
+def _make_player(spec: VariantSpec, text: str) -> VariantEngine:
+    from variant_ai.cli.common.player_options import make_player
+    from variant_ai.core.arena.players.player_spec import parse_player
+    from variant_ai.core.web.player_engine import PlayerEngine
+    from variant_ai.plugins import registry
+
+    rules = registry().rules(spec)
+    return PlayerEngine(rules, make_player(parse_player(text), rules))
+
+
 def _log(text: str) -> None:
     print(text, file=sys.stderr)
 
 
 def main(kind: str, *folders: str) -> None:
     """Answer questions until the input ends. folders: those of runs."""
+    from variant_ai.core.engine.line_io import LineReader, LineWriter, claim_stdout
+    from variant_ai.core.system.child_processes import leave_signals_to_parent
+
     leave_signals_to_parent(last_work=2.0)
     write = LineWriter(claim_stdout())
     if kind == "search":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from variant_ai.core.errors import DataError, unknown
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.web.web_settings import Limits
 
 MAX_ID = 2**53
@@ -218,7 +219,7 @@ def _moves(name: str, value: Any, most: int) -> list[str]:
     if not isinstance(value, list):
         raise DataError(f"{name}: a list of moves is expected, not a {_kind(value)}")
     if len(value) > most:
-        raise DataError(f"{name}: {len(value)} moves where at most {most} are accepted")
+        raise DataError(f"{name}: {counted(len(value), 'move')}; at most {most} are accepted")
     return [_text(name, move, 20) for move in value]
 
 

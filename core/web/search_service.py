@@ -17,6 +17,7 @@ from typing import Any
 from variant_ai.core.engine.json_service import QueryAction, VariantEngine
 from variant_ai.core.errors import DataError
 from variant_ai.core.rules.game import Game
+from variant_ai.core.search.interface import BaseSearch
 
 KEPT_ENGINES = 3
 """Engines of a process; the one that was used least recently goes first."""
@@ -36,6 +37,13 @@ def split_engine_name(name: str) -> tuple[str, str]:
     return variant, net
 
 
+def _searching(engine: VariantEngine) -> BaseSearch:
+    """Return the search of an engine. Raises DataError if it is another program's."""
+    if not isinstance(engine.search, BaseSearch):
+        raise DataError("another program plays here; there is no net to look into")
+    return engine.search
+
+
 def policy(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
     """Return the net's value for the side to move and its probabilities of legal moves, best first,
     without a search."""
@@ -44,7 +52,7 @@ def policy(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[
     from variant_ai.core.rules.text.notation import uci
     from variant_ai.core.search.tree_factory import with_last_moves
 
-    search = engine.search
+    search = _searching(engine)
     game = with_last_moves(game, search.rules)
     search.settle()
     answer = search.evaluators[0].evaluate(search.encoder.planes(game.position))
@@ -68,7 +76,7 @@ def planes(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[
     squares from a1 for each, rounded."""
     from variant_ai.core.search.tree_factory import with_last_moves
 
-    search = engine.search
+    search = _searching(engine)
     game = with_last_moves(game, search.rules)
     values = search.encoder.planes(game.position)[0]
     return {

@@ -1,7 +1,7 @@
 """One browser: it asks questions over its WebSocket and gets answers with their ids.
 
 Questions about rules are answered at once by a process of their own, searches in their turn. Nothing
-about a game is kept here, so that a page which connects again goes on where it was.
+about a game is kept here, so that a page which connects again continues its game.
 """
 
 from __future__ import annotations

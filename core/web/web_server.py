@@ -59,7 +59,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-cache",
 }
-TOO_BIG, TOO_MANY, REFUSED = 1009, 1013, 1008
+TOO_BIG, TOO_MANY, REJECTED = 1009, 1013, 1008
 """WebSocket close codes."""
 
 
@@ -136,7 +136,7 @@ def make_app(settings: WebSettings, room: WorkRoom) -> ASGIApp:
 
 
 class Guard:
-    """Refuses requests of other pages and without the token, and adds headers to all answers."""
+    """Rejects requests of other pages and without the token, and adds headers to all answers."""
 
     def __init__(self, app: ASGIApp, settings: WebSettings) -> None:
         self._app = app
@@ -146,24 +146,24 @@ class Guard:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        reason = self._refusal(HTTPConnection(scope))
+        reason = self._rejection(HTTPConnection(scope))
         if reason is None:
             await self._app(scope, receive, _with_headers(send))
         elif scope["type"] == "websocket":
             await receive()
-            await send({"type": "websocket.close", "code": REFUSED, "reason": reason})
+            await send({"type": "websocket.close", "code": REJECTED, "reason": reason})
         else:
             await PlainTextResponse(reason, 403)(scope, receive, _with_headers(send))
 
-    def _refusal(self, request: HTTPConnection) -> str | None:
-        """Return why a request is refused; None if it is not."""
+    def _rejection(self, request: HTTPConnection) -> str | None:
+        """Return why a request is rejected; None if it is not."""
         host = request.headers.get("host", "")
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         if self._settings.is_local and name not in LOCAL_NAMES:
             return "This server answers to localhost only."
         origin = request.headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
-            return "Requests of other pages are refused."
+            return "Requests of other pages are rejected."
         token = self._settings.token
         if token:
             bearer = request.headers.get("authorization", "").removeprefix("Bearer ")

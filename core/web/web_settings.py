@@ -12,7 +12,7 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of the work of visitors. A request beyond them is refused or cut down."""
+    """Bounds of the work of visitors. A request beyond them is rejected or cut down."""
 
     nodes: int = 1_000_000
     """Nodes of one search."""

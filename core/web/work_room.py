@@ -28,6 +28,8 @@ OWN = "own:"
 RUN = "run:"
 """Prefix of the names of runs' nets."""
 CHECK_SECONDS = 30.0
+PLAYER = "player:"
+"""Prefix of a player's text where a net is named."""
 PACKAGED, UNIFORM, RANDOM = "packaged", "uniform", "random"
 NETS = {
     PACKAGED: "The net of the variant",
@@ -46,12 +48,14 @@ class WorkRoom:
         *,
         version: str,
         nets: Mapping[str, Path] | None = None,
+        players: Mapping[str, str] | None = None,
     ) -> None:
         """command: the command of a worker by its kind, `board`, `reader` or `search`. nets: more
-        nets by the names that the page shows."""
+        nets by the names that the page shows. players: texts of `match` by such names."""
         self.settings = settings
         self._version = version
-        self._nets = dict(nets or {})
+        self._nets = {name: str(path) for name, path in (nets or {}).items()}
+        self._players = {name: f"{PLAYER}{text}" for name, text in (players or {}).items()}
         self._board = WorkerProcess(command("board"), "the process that knows the rules")
         self._guest = WorkerProcess(command("board"), "the process that knows your variant")
         self.reader = WorkerProcess(command("reader"), "the process that reads runs")
@@ -97,6 +101,7 @@ class WorkRoom:
             "version": self._version,
             **await self.variants(),
             "nets": {**NETS, **{name: name for name in self._nets}},
+            "players": list(self._players),
             "runs": bool(self.settings.runs),
             "limits": {"nodes": limits.nodes, "seconds": limits.seconds, "moves": limits.moves},
         }
@@ -165,7 +170,7 @@ class WorkRoom:
     # --- nets ----------------------------------------------------------------------------------
 
     def net(self, name: str | None, variant: str) -> str:
-        """Return a worker's name for a net: `packaged`, `uniform`, `random` or a path.
+        """Return a worker's name for a net: `packaged`, `uniform`, `random`, a path, or a player.
 
         Raises UnknownNameError.
         """
@@ -175,10 +180,12 @@ class WorkRoom:
             return name
         if name.startswith(RUN) and name.removeprefix(RUN) in self._runs:
             return self._runs[name.removeprefix(RUN)]
+        if name in self._players:
+            return self._players[name]
         if name not in self._nets:
             runs = [f"{RUN}{run}" for run in self._runs]
-            raise UnknownNameError("net", name, [*NETS, *self._nets, *runs])
-        return str(self._nets[name])
+            raise UnknownNameError("net", name, [*NETS, *self._nets, *self._players, *runs])
+        return self._nets[name]
 
     async def runs(self) -> dict[str, Any]:
         """Return the runs below the folders of the settings; their nets can be named from now on."""

@@ -92,14 +92,14 @@ BAD = [
     ('{"id": 1, "type": "pgn", "variant": "chess", "tags": {"White": "\\ud800"}}', "printable"),
     ('{"id": 1, "type": "read", "variant": "chess", "text": "nothing"}', "this is no game"),
     ('{"id": 1, "type": "position", "variant": "chess", "moves": %s}' % (["e2e4"] * 5000), "JSON"),
-    (json.dumps({"id": 1, "type": "position", "variant": "chess", "moves": ["e2e4"] * 5000}), "5000 moves"),
+    (json.dumps({"id": 1, "type": "position", "variant": "chess", "moves": ["e2e4"] * 5000}), "5,000 moves"),
     (json.dumps({"id": 1, "type": "spec", "text": "a" * 200_000}), "200000 characters"),
     ('{"id": 1, "type": "hello", "a": ' + "[" * 100_000, "no JSON"),
     (json.dumps({"id": 1, "type": "read", "variant": "chess", "text": "x" * 500_000}), "at most 400000"),
 ]  # fmt: skip
 
 
-def test_hostile_messages_are_refused_with_a_reason(server: Server) -> None:
+def test_hostile_messages_are_rejected_with_a_reason(server: Server) -> None:
     async def conversation(client: Client) -> None:
         assert "version" in await client.ask(type="hello")
         for text, reason in BAD:
@@ -179,6 +179,27 @@ def status(server: Server, path: str, **headers: str) -> int:
         return error.code
 
 
+def test_players_of_matches_are_opponents() -> None:
+    running = Server("--player", "random;name=Chance", "--player", "packaged;name=Ours;nodes=9")
+    try:
+
+        async def conversation(client: Client) -> None:
+            assert (await client.ask(type="hello"))["players"] == ["Chance", "Ours"]
+            legal = (await client.ask(type="position", variant="crazyhouse"))["legal"]
+            for name in ("Chance", "Ours"):
+                game = {"variant": "crazyhouse", "net": name}
+                found = await client.ask(type="search", nodes=5, **game)
+                assert found["best"] in legal
+                again = await client.ask(type="search", nodes=5, moves=["e2e4", "e7e5"], **game)
+                assert again["best"]
+            refused = await client.ask(type="policy", variant="crazyhouse", net="Chance")
+            assert "there is no net to look into" in refused["error"]
+
+        talk(running, conversation)
+    finally:
+        running.close()
+
+
 def test_files_and_headers(server: Server) -> None:
     with server.get("/") as answer:
         policy = answer.headers["Content-Security-Policy"]
@@ -253,9 +274,9 @@ def test_one_visitor_cannot_starve_another(server: Server) -> None:
         for number in range(3):
             long = {"type": "search", "variant": "dobutsu", "net": "uniform", "seconds": 5}
             await greedy.socket.send(json.dumps({"id": 100 + number, **long}))
-        refused = await greedy.next()
-        assert refused["id"] == 102
-        assert "at most 2 searches" in refused["error"]
+        rejected = await greedy.next()
+        assert rejected["id"] == 102
+        assert "at most 2 searches" in rejected["error"]
         async with websockets.connect(server.talk) as socket:
             modest = Client(socket)
             began = time.monotonic()
@@ -281,8 +302,8 @@ def test_many_questions_are_bounded_and_all_answered(server: Server) -> None:
             await client.socket.send(json.dumps(question))
         answers = [await client.next() for _ in range(300)]
         assert {answer["id"] for answer in answers} == set(range(300))
-        refused = [answer for answer in answers if "error" in answer]
-        assert all("at most 64 questions" in answer["error"] for answer in refused)
-        assert len(refused) < 300
+        rejected = [answer for answer in answers if "error" in answer]
+        assert all("at most 64 questions" in answer["error"] for answer in rejected)
+        assert len(rejected) < 300
 
     talk(server, conversation)

@@ -8,7 +8,7 @@ import { preferences } from './preferences';
 import type { Session } from './session';
 import { talk, type Stream } from './talk';
 import type { SearchAnswer } from './types';
-import { listName, netChoices, serverName, variantChoices } from './variants';
+import { listName, opponentChoices, serverName, variantChoices } from './variants';
 
 const LEVELS = [
   { value: 'elo:800', text: '1 · beginner' },
@@ -111,7 +111,7 @@ export class PlayView {
   }
 
   private usualNet(): string {
-    const choices = netChoices(this.session.variant);
+    const choices = opponentChoices(this.session.variant);
     const kept = preferences.play('net', 'packaged');
     return (choices.find(one => one.value === kept) ?? choices[0])?.value ?? 'uniform';
   }
@@ -303,7 +303,7 @@ export class PlayView {
 
   private name(colour: 0 | 1): string {
     if (this.side === -1 || colour === this.side) return 'You';
-    return netChoices(this.session.variant).find(one => one.value === this.net)?.text ?? this.net;
+    return opponentChoices(this.session.variant).find(one => one.value === this.net)?.text ?? this.net;
   }
 
   private drawBars(): void {
@@ -386,7 +386,7 @@ export class PlayView {
       ),
       field(
         'Opponent',
-        select(netChoices(session.variant), this.net, value => {
+        select(opponentChoices(session.variant), this.net, value => {
           preferences.setPlay('net', value);
           this.stopThinking();
           this.net = value;

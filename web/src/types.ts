@@ -18,6 +18,7 @@ export interface Greeting extends Answer {
   version: string;
   variants: VariantName[];
   nets: Record<string, string>;
+  players: string[];
   runs: boolean;
   limits: { nodes: number; seconds: number; moves: number };
 }

@@ -51,6 +51,12 @@ export function keepNet(variant: string, value: string, text: string): void {
   runNets.set(variant, nets.set(value, text));
 }
 
+/** Opponents: nets, and other programs. */
+export function opponentChoices(variant: string): Choice[] {
+  const players = (greeting?.players ?? []).map(text => ({ value: text, text }));
+  return [...netChoices(variant), ...players];
+}
+
 export function netChoices(variant: string): Choice[] {
   const runs = [...(runNets.get(variant) ?? [])].map(([value, text]) => ({ value, text }));
   return [...shippedNets(variant), ...runs];
