@@ -354,7 +354,8 @@ PolicyItem = Annotated[
     | Annotated[LeapPlanes, Tag("leaps")]
     | Annotated[PromotionPlanes, Tag("promotions")]
     | Annotated[DropPlanes, Tag("drops")]
-    | Annotated[Literal["pass"], Tag("pass")],
+    | Annotated[Literal["pass"], Tag("pass")]
+    | Annotated[Literal["derived"], Tag("derived")],
     Discriminator(_kind),
 ]
 

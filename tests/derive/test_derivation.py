@@ -23,7 +23,7 @@ SHIPPED = ["chess", "crazyhouse", "xiangqi", "minishogi", "minixiangqi", "kingof
 """Variants whose derived spec must play as the shipped one."""
 OTHERS = ["losalamos", "gardner", "hoppelpoppel"]
 """Variants without a shipped spec that the kernel plays."""
-ON_FAIRY = ["coregal"]
+ON_FAIRY = ["coregal", "flipello", "sittuyin"]
 """Variants for which the kernel has no words."""
 
 
