@@ -12,7 +12,7 @@ JOBS ?= auto
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help install train test nightly lint format docs wheel check clean
+.PHONY: help install train test nightly lint format docs wheel release check clean
 
 help:
 	@echo "make install                 set up .venv with everything, experiments included"
@@ -22,6 +22,7 @@ help:
 	@echo "make lint                    ruff and mypy, as in continuous integration"
 	@echo "make check                   lint, test and the wheel"
 	@echo "make wheel                   build the wheel and test it in a clean environment"
+	@echo "make release                 build a release, try it in a clean environment, print how to publish it"
 	@echo "make format                  format the code"
 	@echo "make docs                    write the tables and draw the pictures of the manual"
 	@echo "make clean                   remove the environment and what was built"
@@ -64,6 +65,9 @@ docs: $(READY)
 
 wheel: $(READY)
 	PYTHON=$(BIN)/python .ci/wheel
+
+release: $(READY)
+	PYTHON=$(BIN)/python .ci/release
 
 check: lint test wheel
 
