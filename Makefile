@@ -12,7 +12,7 @@ JOBS ?= auto
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help install train test nightly lint format docs manual web wheel check clean
+.PHONY: help install train test nightly lint format docs manual web wheel release check clean
 
 help:
 	@echo "make install                 set up .venv with everything, experiments included"
@@ -22,6 +22,7 @@ help:
 	@echo "make lint                    ruff and mypy, as in continuous integration"
 	@echo "make check                   lint, test and the wheel"
 	@echo "make wheel                   build the wheel and test it in a clean environment"
+	@echo "make release                 build a release, try it in a clean environment, print how to publish it"
 	@echo "make format                  format the code"
 	@echo "make docs                    write the tables and pictures of the manual, and build it"
 	@echo "make manual                  build the manual as a site: build/manual/index.html"
@@ -80,6 +81,9 @@ web:
 
 wheel: $(READY)
 	PYTHON=$(BIN)/python .ci/wheel
+
+release: $(READY)
+	PYTHON=$(BIN)/python .ci/release
 
 check: lint test wheel
 

@@ -47,8 +47,9 @@ class LazyCommand:
             module, _, attribute = self.target.partition(":")
             command = getattr(importlib.import_module(module), attribute)
         if not isinstance(command, click.Command):
+            whose = f"plugin {self.entry.plugin!r}: " if self.entry else ""
             raise VariantAIError(
-                f"{self.target} is a {type(command).__name__}, not a click command"
+                f"{whose}{self.target} is a {type(command).__name__}, not a click command"
             )
         return command
 
