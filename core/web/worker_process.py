@@ -99,10 +99,11 @@ class WorkerProcess:
                 self._write({"action": "stop", "id": number})
 
     def kill(self) -> None:
-        """End the process at once."""
-        if self._process is not None and self._process.returncode is None:
+        """End the process at once; the next question starts another one."""
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+                process.kill()
 
     async def close(self) -> None:
         """End the process, by force if it does not end by itself."""
