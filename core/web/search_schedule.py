@@ -169,8 +169,8 @@ class SearchSchedule:
         finally:
             job.running = None
             sharing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await sharing
+            # not `suppress(CancelledError)`, which would swallow a cancellation of this task
+            await asyncio.gather(sharing, return_exceptions=True)
 
 
 def _ignore(answer: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from variant_ai.core.web.client_messages import ClientMessage, MessageError, rea
 from variant_ai.core.web.search_schedule import SearchJob
 from variant_ai.core.web.search_service import engine_name
 from variant_ai.core.web.work_room import OWN, WorkRoom
+from variant_ai.core.web.worker_process import WorkerError
 
 QUESTION_SECONDS = 60.0
 """Longest time for a question about rules; loading a variant for the first time may compile."""
@@ -109,7 +110,11 @@ class Visitor:
             name = fields["variant"]
             fields["variant"] = self._room.place_of(name)
             question = {"action": message.type, **fields}
-            answer = await self._room.board_of(name).ask(question, QUESTION_SECONDS)
+            board = self._room.board_of(name)
+            try:
+                answer = await board.ask(question, QUESTION_SECONDS)
+            except WorkerError:  # for another question; a new process answers this one
+                answer = await board.ask(question, QUESTION_SECONDS)
             answer.pop("id", None)
             return answer
         answer = await self._room.reader.ask({"action": message.type, **fields}, QUESTION_SECONDS)

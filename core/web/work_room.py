@@ -28,6 +28,8 @@ OWN = "own:"
 RUN = "run:"
 """Prefix of the names of runs' nets."""
 CHECK_SECONDS = 30.0
+RENEWED_AFTER = 400
+"""Specs of visitors after whose check their process is started again."""
 PLAYER = "player:"
 """Prefix of a player's text where a net is named."""
 PACKAGED, UNIFORM, RANDOM = "packaged", "uniform", "random"
@@ -66,6 +68,7 @@ class WorkRoom:
         self.schedule = SearchSchedule(searchers, settings.limits.slice)
         self._folder = Path(tempfile.mkdtemp(prefix="variant-ai-web-"))
         self._specs: OrderedDict[str, str] = OrderedDict()
+        self._checks = 0
         self._variants: dict[str, Any] | None = None
         self._runs: dict[str, str] = {}
         self._listing = asyncio.Lock()
@@ -149,7 +152,10 @@ class WorkRoom:
         if not path.is_file():
             path.write_text(text, encoding="utf-8")
         question = {"action": "check", "path": str(path)}
+        self._checks += 1
         try:
+            if self._checks % RENEWED_AFTER == 0:  # it keeps all specs that it has read
+                await self._guest.close()
             answer = await self._guest.ask(question, CHECK_SECONDS)
         finally:
             if digest not in self._specs:

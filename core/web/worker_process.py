@@ -26,7 +26,7 @@ CLOSING = 2.0
 
 
 class WorkerError(VariantAIError):
-    """The process ended or took too long."""
+    """The process ended before it answered; another one may answer."""
 
 
 @dataclass
@@ -57,15 +57,15 @@ class WorkerProcess:
         return None if self._process is None else self._process.pid
 
     async def ask(self, question: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Return the answer to a question. Raises VariantAIError with the worker's message, and
-        WorkerError if it ends or takes longer than `seconds`."""
+        """Return the answer to a question. Raises VariantAIError with the worker's message, or if it
+        takes longer than `seconds`; WorkerError if the process ends."""
         try:
             async with asyncio.timeout(seconds):
                 async for answer in self.stream(question):
                     return answer
         except TimeoutError:
             self.kill()
-            raise WorkerError(f"this took longer than {seconds:g} seconds and was ended") from None
+            raise VariantAIError(f"this took over {seconds:g} seconds and was ended") from None
         raise WorkerError(f"{self.name} gave no answer")
 
     async def stream(
@@ -99,10 +99,11 @@ class WorkerProcess:
                 self._write({"action": "stop", "id": number})
 
     def kill(self) -> None:
-        """End the process at once."""
-        if self._process is not None and self._process.returncode is None:
+        """End the process at once; the next question starts another one."""
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+                process.kill()
 
     async def close(self) -> None:
         """End the process, by force if it does not end by itself."""

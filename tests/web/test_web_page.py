@@ -83,8 +83,17 @@ def test_a_variant_is_written_and_played(server: Server) -> None:
         assert page.locator("cg-board piece").count() == 14
         page.get_by_role("button", name="Play it").click()
         page.get_by_text("Your move.").wait_for()
+        page.get_by_text("Position and game as text").click()
+        page.evaluate("navigator.clipboard.writeText = text => { window.copied = text; }")
+        page.get_by_role("button", name="Copy link").click()
+        page.wait_for_function("() => window.copied")
+        link = page.evaluate("window.copied")
         choose_opponent(page, "random", "nodes:1")
         win(page, Position(str(SPEC)), 300, evaluator="uniform")
+    with browser_page() as other:
+        open_page(other, link)
+        assert other.get_by_label("Variant").input_value() == "mine:corridor"
+        assert other.locator("cg-board piece").count() == 14
 
 
 def test_words_are_completed_in_the_editor(server: Server) -> None:

@@ -1,6 +1,7 @@
 // FEN, PGN, a typed move, sharing: what play and analysis have in common beside the board.
 
 import { announce, button, copied, field, h, savedFile } from './dom';
+import { linkTo } from './link';
 import { preferences } from './preferences';
 import type { Session } from './session';
 import { talk } from './talk';
@@ -81,7 +82,7 @@ export class GameBox {
         button('Copy FEN', () => void copied(this.fen.value)),
         button('Copy PGN', () => void this.pgn().then(copied)),
         button('Save PGN', () => void this.save()),
-        button('Copy link', () => void copied(location.href))
+        button('Copy link', () => void linkTo(this.session).then(copied))
       ),
       field('Game', text),
       h(

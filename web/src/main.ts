@@ -3,6 +3,7 @@
 import { AnalyseView } from './analyse';
 import { button, h, replace } from './dom';
 import { EditorView } from './editor';
+import { variantOfLink } from './link';
 import { PlayView } from './play';
 import { HelpView } from './help';
 import { preferences } from './preferences';
@@ -116,7 +117,12 @@ function step(event: KeyboardEvent): void {
 /** Open the game that the address names, else a start position. */
 async function openGame(): Promise<void> {
   const query = new URLSearchParams(location.search);
-  const wanted = query.get('variant') ?? preferences.variant ?? '';
+  const carried = await variantOfLink().catch((error: Error) => {
+    banner.textContent = error.message;
+    banner.hidden = false;
+    return undefined;
+  });
+  const wanted = carried ?? query.get('variant') ?? preferences.variant ?? '';
   const moves = (query.get('moves') ?? '').split(/[ ,]+/).filter(Boolean);
   const usual = usualVariant();
   for (const [variant, fen, played] of [

@@ -5,6 +5,7 @@ import { preferences } from './preferences';
 import { talk } from './talk';
 import { GameNode, GameTree } from './tree';
 import type { Description, Position } from './types';
+import { listName } from './variants';
 
 export class Session {
   variant = '';
@@ -146,7 +147,7 @@ export class Session {
   /** Address that opens the game again. */
   get address(): string {
     const query = new URLSearchParams();
-    query.set('variant', this.variant);
+    query.set('variant', listName(this.variant));
     if (this.tree.fen) query.set('fen', this.tree.fen);
     const { moves } = this.tree.current.end;
     if (moves.length) query.set('moves', moves.join(' '));

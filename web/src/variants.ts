@@ -81,6 +81,12 @@ export async function serverName(variant: string): Promise<string> {
   return answer.variant;
 }
 
+/** Text of a spec of the visitor by its name in the list. */
+export function textOf(variant: string): string | undefined {
+  if (!variant.startsWith('mine:')) return undefined;
+  return preferences.specs.find(one => one.name === variant.slice(5))?.text;
+}
+
 export function keepOwn(name: string, text: string, served: string): void {
   preferences.keepSpec(name, text);
   own.set(name, served);

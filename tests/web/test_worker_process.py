@@ -1,0 +1,110 @@
+"""A worker process that crashes, hangs, or is asked many things at once."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from variant_ai.core.errors import VariantAIError
+from variant_ai.core.web.search_schedule import SearchJob, SearchSchedule
+from variant_ai.core.web.worker_process import WorkerError, WorkerProcess
+
+PROGRAM = """
+import json, sys, time
+for line in sys.stdin:
+    question = json.loads(line)
+    word = question.get("word")
+    if word == "crash":
+        sys.exit(3)
+    if word == "hang":
+        time.sleep(60)
+    if word == "noise":
+        print("not JSON")
+    if word == "wrong":
+        print(json.dumps({"id": question["id"], "error": "wrong"}), flush=True)
+        continue
+    if word == "reports":
+        print(json.dumps({"id": question["id"], "final": False}), flush=True)
+    print(json.dumps({"id": question["id"], "final": True, "word": word}), flush=True)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> list[str]:
+    path = tmp_path / "worker.py"
+    path.write_text(PROGRAM)
+    return [sys.executable, str(path)]
+
+
+def test_a_process_is_started_again(program: list[str]) -> None:
+    async def run() -> None:
+        worker = WorkerProcess(program, "the worker")
+        try:
+            assert (await worker.ask({"word": "a"}, 20))["word"] == "a"
+            assert (await worker.ask({"word": "noise"}, 20))["word"] == "noise"
+            with pytest.raises(VariantAIError, match="wrong"):
+                await worker.ask({"word": "wrong"}, 20)
+            with pytest.raises(WorkerError, match="the worker ended"):
+                await worker.ask({"word": "crash"}, 20)
+            answers = await asyncio.gather(*(worker.ask({"word": str(n)}, 20) for n in range(50)))
+            assert [answer["word"] for answer in answers] == [str(n) for n in range(50)]
+            with pytest.raises(VariantAIError, match=r"this took over 0\.3 seconds"):
+                await worker.ask({"word": "hang"}, 0.3)
+            assert (await worker.ask({"word": "b"}, 20))["word"] == "b"
+            assert worker.started == 3
+        finally:
+            await worker.close()
+
+    asyncio.run(run())
+
+
+def test_searches_take_turns(program: list[str]) -> None:
+    async def run() -> None:
+        schedule = SearchSchedule([WorkerProcess(program, "the worker")], slice=0.1)
+        order: list[str] = []
+        finished = asyncio.Event()
+
+        def job(owner: str, word: str) -> SearchJob:
+            def answered(answer: dict[str, object]) -> None:
+                if answer.get("final") or "error" in answer:
+                    order.append(f"{owner}{'!' if 'error' in answer else ''}")
+                    if len(order) == 6:
+                        finished.set()
+
+            return SearchJob(owner, {"word": word}, answered, 5.0)
+
+        for owner, word in [
+            ("a", "1"),
+            ("a", "2"),
+            ("a", "crash"),
+            ("b", "1"),
+            ("b", "2"),
+            ("c", "1"),
+        ]:
+            await schedule.submit(job(owner, word))
+        schedule.start()
+        await asyncio.wait_for(finished.wait(), 30)
+        assert order == ["a", "b", "c", "a", "b", "a!"]
+        await schedule.close()
+
+    asyncio.run(run())
+
+
+def test_a_visitor_who_leaves_waits_no_more(program: list[str]) -> None:
+    async def run() -> None:
+        schedule = SearchSchedule([WorkerProcess(program, "the worker")], slice=0.1)
+        answers: list[str] = []
+        done = asyncio.Event()
+        gone = SearchJob("gone", {"word": "1"}, lambda answer: answers.append("gone"), 5.0)
+        await schedule.submit(gone)
+        schedule.forget("gone")
+        await schedule.submit(SearchJob("here", {"word": "1"}, lambda answer: done.set(), 5.0))
+        schedule.start()
+        await asyncio.wait_for(done.wait(), 30)
+        assert answers == []
+        await schedule.close()
+
+    asyncio.run(run())
