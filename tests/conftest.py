@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+# Children of these tests must answer them, also if the tests were started by nohup or in the background.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # The same examples every time: a failure seen once is seen again.
 hypothesis.settings.register_profile("variant-ai", derandomize=True, deadline=None, database=None)

@@ -205,7 +205,9 @@ def at_random_moments(words: Sequence[str], span: float, tries: int) -> None:
         time.sleep(at)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=120)
-        assert (process.returncode, err.strip()) == (130, "Interrupted."), f"after {at} s"
+        # it may have begun to compile
+        said = [line for line in err.splitlines() if line and not line.startswith("compiling")]
+        assert (process.returncode, said) == (130, ["Interrupted."]), f"after {at} s"
 
 
 @pytest.mark.slow

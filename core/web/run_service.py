@@ -186,14 +186,14 @@ def generation_curves(rows: Sequence[Mapping[str, Any]]) -> list[Curve]:
             (
                 "Policy loss",
                 [
-                    ("policy loss", trained("policy_loss")),
+                    (TITLES["policy_loss"], trained("policy_loss")),
                     ("entropy of the targets", of("policy_entropy")),
                 ],
             ),
             (
                 "Value loss",
                 [
-                    ("value loss", trained("value_loss")),
+                    (TITLES["value_loss"], trained("value_loss")),
                     ("loss of always 0", of("zero_value_loss")),
                 ],
             ),

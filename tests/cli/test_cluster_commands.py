@@ -91,7 +91,15 @@ def test_generated_games_of_a_net_are_the_same(tmp_path: Path, made: list[tuple[
     net = tmp_path / "mine.onnx"
     spec = registry().variant("crazyhouse")
     shutil.copy(registry().net(spec, Path("packaged")), net)
-    words = ["generate", "-V", "crazyhouse", "--engine", f"net:{net}", "--nodes", "4"]
+    words = [
+        "generate",
+        "-V",
+        "crazyhouse",
+        "--engine",
+        f"net:{net};evaluator=onnx",
+        "--nodes",
+        "4",
+    ]
     words += ["--games", "6", "--max-plies", "6"]
     run(*words, "-o", tmp_path / "here.store")
     AtOnce.arrive = net.unlink

@@ -94,7 +94,7 @@ class MatchState:
 
     @property
     def warning(self) -> str:
-        """What makes the table doubtful: repeated games, games lost on time; empty if nothing does."""
+        """Reasons to doubt the table: repeated games, games lost on time; empty if there are none."""
         found = []
         games = counted(len(self.entries), "game")
         if self.repeated:
