@@ -12,7 +12,7 @@ JOBS ?= auto
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help install train test nightly lint format docs web wheel check clean
+.PHONY: help install train test nightly lint format docs manual web wheel release check clean
 
 help:
 	@echo "make install                 set up .venv with everything, experiments included"
@@ -22,9 +22,11 @@ help:
 	@echo "make lint                    ruff and mypy, as in continuous integration"
 	@echo "make check                   lint, test and the wheel"
 	@echo "make wheel                   build the wheel and test it in a clean environment"
+	@echo "make release                 build a release, try it in a clean environment, print how to publish it"
 	@echo "make format                  format the code"
+	@echo "make docs                    write the tables and pictures of the manual, and build it"
+	@echo "make manual                  build the manual as a site: build/manual/index.html"
 	@echo "make web                     bundle the page of variant-ai web; needs npm"
-	@echo "make docs                    write the tables and draw the pictures of the manual"
 	@echo "make clean                   remove the environment and what was built"
 
 install: $(READY)
@@ -63,6 +65,14 @@ docs: $(READY)
 	$(BIN)/python docs/tables.py
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/web_pictures.py
+	$(MAKE) manual
+
+manual: $(VENV)/.docs
+	$(BIN)/python docs/site/build.py
+
+$(VENV)/.docs: $(READY)
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[docs]' >&2
+	@touch $@
 
 web:
 	npm --prefix web ci --no-audit --no-fund
@@ -71,6 +81,9 @@ web:
 
 wheel: $(READY)
 	PYTHON=$(BIN)/python .ci/wheel
+
+release: $(READY)
+	PYTHON=$(BIN)/python .ci/release
 
 check: lint test wheel
 

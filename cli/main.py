@@ -47,8 +47,9 @@ class LazyCommand:
             module, _, attribute = self.target.partition(":")
             command = getattr(importlib.import_module(module), attribute)
         if not isinstance(command, click.Command):
+            whose = f"plugin {self.entry.plugin!r}: " if self.entry else ""
             raise VariantAIError(
-                f"{self.target} is a {type(command).__name__}, not a click command"
+                f"{whose}{self.target} is a {type(command).__name__}, not a click command"
             )
         return command
 
@@ -70,6 +71,7 @@ GROUPS = {
     "Variants": {
         "variants": _own("variants.variants", "List the variants that can be named."),
         "spec": _own("variants.spec", "Show, check or compare specs of variants."),
+        "plugin": _own("variants.plugin", "Begin a package with a variant of your own."),
         "perft": _own("variants.perft", "Count the sequences of legal moves of a given length."),
     },
     "Games": {

@@ -17,6 +17,7 @@ registers what it found here.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -38,9 +39,11 @@ Target = Callable[..., Any] | str
 class Factories(Generic[T]):
     """Factories of one kind of thing. Names are unique; registering the same one again is fine."""
 
-    def __init__(self, kind: str, builtin: Mapping[str, str]) -> None:
-        """`kind` is what messages call the thing, such as `rules engine`."""
+    def __init__(self, kind: str, builtin: Mapping[str, str], interface: str = "") -> None:
+        """`kind` is what messages call the thing, such as `rules engine`. interface: the abstract
+        class of what the factories make, as `package.module:Class`; empty: not checked."""
         self.kind = kind
+        self._interface = interface
         self._targets: dict[str, Target] = dict(builtin)
         self.builtin = tuple(builtin)
         """Names of those that come with the project."""
@@ -70,7 +73,7 @@ class Factories(Generic[T]):
             raise UnknownNameError(self.kind, name, self._targets)
         target = self._targets[name]
         if not isinstance(target, str):
-            return target
+            return self._checked(name, target)
         module, _, attribute = target.partition(":")
         try:
             loaded: Callable[..., T] = getattr(importlib.import_module(module), attribute)
@@ -83,7 +86,33 @@ class Factories(Generic[T]):
                 f"cannot load the {self.kind} {name!r} from {target!r}: "
                 f"{type(error).__name__}: {error}"
             ) from error
-        return loaded
+        return loaded if name in self.builtin else self._checked(name, loaded)
+
+    def _checked(self, name: str, factory: Callable[..., T]) -> Callable[..., T]:
+        """Return the factory of a plugin, a function so that what it makes is checked as well. Raises
+        PluginError if it is no factory of this kind."""
+        if not self._interface:
+            return factory
+        module, _, attribute = self._interface.partition(":")
+        wanted = getattr(importlib.import_module(module), attribute)
+        start = f"the {self.kind} {name!r} of {self._targets[name]!r}"
+        if isinstance(factory, type):
+            if not issubclass(factory, wanted):
+                raise PluginError(
+                    f"{start} is the class {factory.__name__}, not a {attribute} class"
+                )
+            return factory
+        if not callable(factory):
+            raise PluginError(f"{start} is a {type(factory).__name__}, not a {attribute} class")
+
+        @functools.wraps(factory)
+        def make(*args: Any, **options: Any) -> T:
+            made = factory(*args, **options)
+            if not isinstance(made, wanted):
+                raise PluginError(f"{start} made a {type(made).__name__}, not a {attribute}")
+            return made
+
+        return make
 
 
 RULES_ENGINES: Factories[Rules] = Factories(
@@ -92,18 +121,27 @@ RULES_ENGINES: Factories[Rules] = Factories(
         "kernel": "variant_ai.core.rules.kernel.kernel_rules:KernelRules",
         "fairy": "variant_ai.core.rules.fairy.fairy_rules:FairyRules",
     },
+    "variant_ai.core.rules.interface:Rules",
 )
 INPUT_ENCODERS: Factories[InputEncoder] = Factories(
-    "input encoder", {"planes": "variant_ai.core.encoding.input_planes:SpecPlanes"}
+    "input encoder",
+    {"planes": "variant_ai.core.encoding.input_planes:SpecPlanes"},
+    "variant_ai.core.encoding.interface:InputEncoder",
 )
 LABEL_ENCODERS: Factories[LabelEncoder] = Factories(
-    "label encoder", {"moves": "variant_ai.core.encoding.move_labels:FlatLabels"}
+    "label encoder",
+    {"moves": "variant_ai.core.encoding.move_labels:FlatLabels"},
+    "variant_ai.core.encoding.interface:LabelEncoder",
 )
 SEARCHES: Factories[BaseSearch] = Factories(
-    "search", {"graph": "variant_ai.core.search.search:Search"}
+    "search",
+    {"graph": "variant_ai.core.search.search:Search"},
+    "variant_ai.core.search.interface:BaseSearch",
 )
 TRAINERS: Factories[BaseTrainer] = Factories(
-    "trainer", {"standard": "variant_ai.core.train.loop.trainer:Trainer"}
+    "trainer",
+    {"standard": "variant_ai.core.train.loop.trainer:Trainer"},
+    "variant_ai.core.train.interface:BaseTrainer",
 )
 PROGRAM_PROTOCOLS: Factories[ProgramPlayer[Any]] = Factories(
     "protocol of programs",

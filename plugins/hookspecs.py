@@ -106,6 +106,15 @@ class LazyEntry(Entry):
         target: Any = self.load()
         return self.call() if callable(target) else target
 
+    def require(self, made: object, kind: type, noun: str) -> None:
+        """Raise PluginError unless the object that was made is of the type. noun: what it is to be."""
+        if not isinstance(made, kind):
+            raise PluginError(
+                f"plugin {self.plugin!r}: {self.target!r} of the {noun} {self.name!r} is a "
+                f"{type(made).__name__}, not {'an' if kind.__name__[0] in 'AEIO' else 'a'} "
+                f"{kind.__name__}"
+            )
+
 
 @dataclass(frozen=True)
 class VariantsEntry(LazyEntry):
@@ -140,7 +149,12 @@ class ReaderEntry(VariantsEntry):
     """A reader of game files; the target is a `GameReader`, or a class or function that makes one."""
 
     def make(self) -> GameReader:
-        reader: GameReader = self.call_or_take()
+        """The reader. Raises PluginError if it cannot be made or is not a GameReader."""
+        from variant_ai.core.data.read.game_reader import GameReader
+
+        made = self.call_or_take()
+        self.require(made, GameReader, "reader")
+        reader: GameReader = made
         return reader
 
 
@@ -149,7 +163,12 @@ class NotationEntry(VariantsEntry):
     """A way to write moves; the target is a `Notation`, or a class or function that makes one."""
 
     def make(self) -> Notation:
-        notation: Notation = self.call_or_take()
+        """The notation. Raises PluginError if it cannot be made or is not a Notation."""
+        from variant_ai.core.rules.text.notation import Notation
+
+        made = self.call_or_take()
+        self.require(made, Notation, "notation")
+        notation: Notation = made
         return notation
 
 
@@ -203,7 +222,12 @@ class EvaluatorEntry(LazyEntry):
     batch, threads, device, precision) it gives an `Evaluator`."""
 
     def make(self, request: EvaluatorRequest) -> Evaluator:
-        evaluator: Evaluator = self.call(request)
+        """The evaluator. Raises PluginError if it cannot be made or is not an Evaluator."""
+        from variant_ai.core.inference import Evaluator
+
+        made = self.call(request)
+        self.require(made, Evaluator, "evaluator")
+        evaluator: Evaluator = made
         return evaluator
 
 

@@ -11,6 +11,7 @@ the API or fails in a hook is reported by name and skipped; everything else work
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.metadata
 import logging
@@ -31,7 +32,7 @@ from variant_ai.core.factories import (
     TRAINERS,
     Factories,
 )
-from variant_ai.core.spec.catalogue import user_spec_folders
+from variant_ai.core.spec.catalogue import builtin_specs, user_spec_folders
 from variant_ai.plugins.builtin import FolderPlugin, SpecsPlugin
 from variant_ai.plugins.entry_checks import checked
 from variant_ai.plugins.hookspecs import (
@@ -117,7 +118,9 @@ class PluginHost:
             if not own and wanted is not None and point.name not in wanted:
                 continue
             try:
-                plugin = point.load()
+                # stdout belongs to the protocol of an engine, or to the JSON of a command
+                with contextlib.redirect_stdout(sys.stderr):
+                    plugin = point.load()
             except (Exception, SystemExit) as error:
                 self._infos[point.name] = PluginInfo(point.name, version, distribution)
                 self._report(point.name, f"cannot be imported: {_in_words(error)}")
@@ -214,7 +217,8 @@ class PluginHost:
             caller = self._manager.subset_hook_caller(hook, others)
             try:
                 # One plugin is left, so the call returns a list of at most one list.
-                answered = [entry for given in caller() for entry in (given or ())]
+                with contextlib.redirect_stdout(sys.stderr):
+                    answered = [entry for given in caller() for entry in (given or ())]
                 wrong = next((e for e in answered if not isinstance(e, kind)), None)
                 if wrong is not None:
                     raise TypeError(f"expected {kind.__name__}, got {type(wrong).__name__}")
@@ -235,6 +239,12 @@ class PluginHost:
                         continue
                     paths.add(path)
                 first = entries.get(entry.name)
+                if isinstance(entry, VariantEntry) and not self._infos[name].own:
+                    shipped = builtin_specs().get(entry.name)
+                    if shipped is not None and path != shipped.resolve():
+                        message = f"{entry.path} was left out; {shipped} counts"
+                        self._report(name, f"variant {entry.name!r}: {message}")
+                        continue
                 if entry.name in own:
                     self._report(name, f"{noun} {entry.name!r} is the project's own already")
                 elif first is None:

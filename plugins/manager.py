@@ -29,12 +29,15 @@ from variant_ai.plugins.host import FACTORIES, PluginHost, PluginInfo
 if TYPE_CHECKING:
     import importlib.metadata
 
+    from variant_ai.core.data.read.game_reader import GameReader
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.nets import NetworkBuilder
     from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.spec.schema import VariantSpec
 
 E = TypeVar("E", bound=Entry)
+T = TypeVar("T")
 SPEC_PATH = "or a YAML spec by its path, such as ./mine.yaml"
 
 
@@ -115,6 +118,30 @@ class Registry(PluginHost):
         """Notations that plugins add for this variant."""
         entries = self._entries("register_notations", NotationEntry)
         return tuple(e for e in entries if e.serves(spec.variant))
+
+    def made_readers(self, spec: VariantSpec) -> Made[GameReader]:
+        """The readers that plugins add for this variant, by name.
+
+        One that cannot be made is reported and is not among them; asking for it by its name raises
+        PluginError with the reason.
+        """
+        return self._made("readers", self.readers(spec))
+
+    def made_notations(self, spec: VariantSpec) -> Made[Notation]:
+        """The notations that plugins add for this variant, like `made_readers`."""
+        return self._made("notations", self.notations(spec))
+
+    def _made(self, noun: str, entries: Iterable[Any], first: Mapping[str, Any] = {}) -> Made[Any]:
+        """Objects of entries by name after those of `first`; entries that fail are reported."""
+        made: Made[Any] = Made(first)
+        for entry in entries:
+            try:
+                made[entry.name] = entry.make()
+            except VariantAIError as error:
+                made.broken[entry.name] = str(error)
+                message = str(error).removeprefix(f"plugin {entry.plugin!r}: ")
+                self._report(entry.plugin, f"{noun} {entry.name!r} was left out: {message}")
+        return made
 
     # --- variants and their rules --------------------------------------------------------------
 
@@ -258,26 +285,18 @@ class Registry(PluginHost):
         """
         from variant_ai.core.nets import core_networks
 
-        builders = Builders(core_networks())
-        for name, entry in self.networks.items():
-            try:
-                builders[name] = entry.make()
-            except VariantAIError as error:
-                builders.broken[name] = str(error)
-                message = str(error).removeprefix(f"plugin {entry.plugin!r}: ")
-                self._report(entry.plugin, f"networks {name!r} was left out: {message}")
-        return builders
+        return self._made("networks", self.networks.values(), core_networks())
 
 
-class Builders(dict[str, "NetworkBuilder"]):
-    """Network builders by name; looking up one that could not be made raises its PluginError."""
+class Made(dict[str, T]):
+    """Objects by name; looking up one that could not be made raises its PluginError."""
 
-    def __init__(self, builders: Mapping[str, NetworkBuilder]) -> None:
-        super().__init__(builders)
+    def __init__(self, made: Mapping[str, T]) -> None:
+        super().__init__(made)
         self.broken: dict[str, str] = {}
         """Name -> why it could not be made."""
 
-    def __missing__(self, name: str) -> NetworkBuilder:
+    def __missing__(self, name: str) -> T:
         if name in self.broken:
             raise PluginError(self.broken[name])
         raise KeyError(name)

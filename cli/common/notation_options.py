@@ -44,13 +44,13 @@ def _fen_or_start(_ctx: click.Context, _param: click.Parameter, given: str | Non
 
 
 def notations(spec: VariantSpec) -> dict[str, Notation]:
-    """Return notations by name: those of plugins first, then those of every variant."""
+    """Return notations by name: those of plugins first, then those of every variant. Looking up one
+    of a plugin that could not be made raises its PluginError."""
     from variant_ai.core.rules.text.notation import core_notations
     from variant_ai.plugins import registry
 
-    added = [entry.make() for entry in registry().notations(spec)]
-    table: dict[str, Notation] = {}
-    for notation in (*added, *core_notations()):
+    table = registry().made_notations(spec)
+    for notation in core_notations():
         table.setdefault(notation.name, notation)
     return table
 
@@ -60,26 +60,18 @@ def load_notation(spec: VariantSpec, name: str) -> Notation:
     from variant_ai.core.errors import UnknownNameError
 
     table = notations(spec)
-    if name not in table:
-        raise UnknownNameError(f"notation of {spec.variant}", name, table)
-    return table[name]
+    try:
+        return table[name]
+    except KeyError:
+        raise UnknownNameError(f"notation of {spec.variant}", name, table) from None
 
 
 def readers(spec: VariantSpec) -> dict[str, GameReader]:
     """Return readers by name in the order in which they are tried: those of plugins first."""
-    from variant_ai.core.data.read.game_reader import GameReader, core_readers
-    from variant_ai.core.errors import PluginError
+    from variant_ai.core.data.read.game_reader import core_readers
     from variant_ai.plugins import registry
 
-    table: dict[str, GameReader] = {}
-    for entry in registry().readers(spec):
-        reader = entry.call_or_take()
-        if not isinstance(reader, GameReader):
-            raise PluginError(
-                f"plugin {entry.plugin!r}: reader {entry.name!r} is a {type(reader).__name__}, "
-                "not a GameReader"
-            )
-        table.setdefault(reader.name, reader)
+    table = registry().made_readers(spec)
     for reader in core_readers():
         table.setdefault(reader.name, reader)
     return table

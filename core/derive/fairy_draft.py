@@ -14,7 +14,7 @@ from typing import Any
 from variant_ai.core.derive.betza_writer import write_betza
 from variant_ai.core.derive.spec_draft import input_planes_of
 from variant_ai.core.encoding.move_codes import MoveCodec
-from variant_ai.core.errors import MoveError, SpecError
+from variant_ai.core.errors import MoveError, SpecError, VariantAIError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import (
@@ -51,15 +51,9 @@ def draft_for_fairy(tree: dict[str, Any], seed: int, notes: list[str]) -> dict[s
         if not piece["moves"]:
             _join_zones(piece)
     try:
-        read_tree(tree)
-    except SpecError:  # words that the engine does not need contradict each other
-        for piece in tree["pieces"].values():
-            _join_zones(piece)
-            for word in ("passant", "faces", "per_file", "drop_mate"):
-                piece.pop(word, None)
-        tree.pop("castling", None)
-        tree["rules"].pop("insufficient_material", None)
-        tree["input"] = input_planes_of(tree)
+        make_rules(read_tree(tree)).position()
+    except VariantAIError:  # words that the engine does not need contradict each other
+        _leave_rules_to_the_engine(tree)
     if tree["rules"]["no_progress"]["plies"] != "none":
         tree["rules"]["no_progress"]["plies"] += tree["rules"]["no_progress"]["plies"] % 2
     for _ in range(MOST_GAPS):
@@ -71,6 +65,19 @@ def draft_for_fairy(tree: dict[str, Any], seed: int, notes: list[str]) -> dict[s
             return tree
         _close(tree, *gap)
     raise SpecError(f"{tree['variant']}: random games kept meeting moves that the spec cannot say")
+
+
+def _leave_rules_to_the_engine(tree: dict[str, Any]) -> None:
+    """Take away the words that say nothing about which moves can ever exist."""
+    for piece in tree["pieces"].values():
+        _join_zones(piece)
+        for word in ("passant", "faces", "per_file", "drop_mate"):
+            piece.pop(word, None)
+        piece.get("promotes", {}).pop("must", None)
+    tree.pop("castling", None)
+    for word in ("insufficient_material", "wins"):
+        tree["rules"].pop(word, None)
+    tree["input"] = input_planes_of(tree)
 
 
 def _join_zones(piece: dict[str, Any]) -> None:
@@ -133,7 +140,7 @@ def _close(tree: dict[str, Any], symbol: str, dx: int, dy: int, to: str) -> None
             promotes["to"].append(to)
             return
     if (dx, dy) == (0, 0):
-        tree["policy"] = ["pass"]
+        tree["policy"] = ["derived", "pass"]
         return
     word = write_betza([Movement(dx, dy, 1, True, True)])
     if word in piece["moves"]:

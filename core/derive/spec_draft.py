@@ -132,7 +132,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         missing.append("`pass` moves")
     tree["input"] = input_planes_of(tree)
     if more_rules["pass"]:
-        tree["policy"] = ["pass"]
+        tree["policy"] = ["derived", "pass"]
     return tree, missing
 
 

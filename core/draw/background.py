@@ -52,6 +52,16 @@ def _shaded(layout: Layout, shades: Sequence[str]) -> Iterator[str]:
         yield _rectangle(x - CELL / 2, y - CELL / 2, CELL, CELL, shade)
 
 
+def _own_shades(spec: VariantSpec) -> dict[int, str]:
+    """Colours of squares that the spec gives, by square; later zones count."""
+    board, shades = spec.board, {}
+    for zone, shade in spec.drawing.squares.items():
+        for square in zone_squares(zone, board):
+            for player in (0, 1):
+                shades[view(square, player, board.files, board.ranks, board.sides)] = shade
+    return shades
+
+
 def _squares(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None) -> Iterator[str]:
     width, height = layout.files * CELL, layout.ranks * CELL
     chequered = spec.drawing.board == "chequered" and shades is None
@@ -62,6 +72,10 @@ def _squares(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None) ->
         # a1 is dark on every board
         if chequered and (square % layout.files + square // layout.files) % 2 == 0:
             yield _rectangle(x - CELL / 2, y - CELL / 2, CELL, CELL, DARK)
+    if shades is None:
+        for square, shade in _own_shades(spec).items():
+            x, y = layout.centre(square)
+            yield _rectangle(x - CELL / 2, y - CELL / 2, CELL, CELL, shade)
     yield from _shaded(layout, shades or ())
     if not chequered:
         yield f'<g stroke="{FRAME}" stroke-width="1.5">'

@@ -60,6 +60,8 @@ def piece(
         ink = PROMOTED if kind.base.startswith("+") else BLACK
         yield from _sign(shown, ink, 50, 60, 46)
         yield "</g>"
+    elif kind.base in drawing.figures:
+        yield from _figure(Figure((drawing.figures[kind.base],)), colour)
     elif drawing.pieces == "figures" and shown in FIGURES:
         yield from _figure(FIGURES[shown], colour)
     else:

@@ -363,6 +363,7 @@ class Reinforcement:
                     lambda earlier: opened.enter_context(closing(self._open_net(earlier))),
                     cpu_seconds=self._clock.cpu,
                     evaluations=state.evaluations,
+                    games=state.games,
                 )
             state.ladder_cpu_seconds += cpu_seconds() - began
             if stop():

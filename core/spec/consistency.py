@@ -29,6 +29,8 @@ from variant_ai.specs.names import FAIRY_NAMES
 _SYMBOL = re.compile(r"\+?[A-Z]\Z")
 _LETTER = re.compile(r"[A-Z]\Z")
 _CASTLING_WALK = re.compile(r"[a-z][0-9]+-[a-z][0-9]+\Z")
+_PATH = re.compile(r"[Mm][MmLlHhVvCcSsQqTtAaZz0-9., +-]*\Z")
+"""Path of a figure; nothing else gets into a picture."""
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}\Z")
 _RETURNS = re.compile(r"returns as (.+)\Z")
 _WIN_WORDS = ("piece", "reaches", "checks", "extinct", "safe")
@@ -348,10 +350,21 @@ def _check_drawing(spec: VariantSpec) -> Iterator[Issue]:
     if drawing.river is not None and drawing.river >= spec.board.ranks:
         message = f"no rank is above rank {drawing.river}; the board has {spec.board.ranks}"
         yield Issue(("drawing", "river"), message)
-    for symbol in drawing.glyphs:
-        if symbol not in spec.pieces:
-            message = unknown("piece", symbol, list(spec.pieces))
-            yield Issue(("drawing", "glyphs", symbol), message)
+    for word, given in (("glyphs", drawing.glyphs), ("figures", drawing.figures)):
+        for symbol in given:
+            if symbol not in spec.pieces:
+                yield Issue(("drawing", word, symbol), unknown("piece", symbol, list(spec.pieces)))
+    for symbol, figure in drawing.figures.items():
+        if not _PATH.match(figure):
+            message = (
+                "not an SVG path; accepted: such as 'M50 10L80 90H20Z', letters and numbers only"
+            )
+            yield Issue(("drawing", "figures", symbol), message)
+    for zone, colour in drawing.squares.items():
+        yield from zone_issues(spec, ("drawing", "squares", zone), zone)
+        if not _COLOUR.match(colour):
+            message = f"{colour!r} is not a colour; accepted: such as '#b3201b'"
+            yield Issue(("drawing", "squares", zone), message)
     for i, ink in enumerate(drawing.inks or ()):
         if not _COLOUR.match(ink):
             yield Issue(

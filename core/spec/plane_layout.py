@@ -218,6 +218,11 @@ def _written_rows(spec: VariantSpec) -> Iterator[_PolicyRow]:
             case DropPlanes(drops=drops):
                 for piece in drops:
                     yield "drop", 0, 0, piece
+            case "derived":
+                for row in _moves_of_pieces(spec):
+                    if row[0] == "move":
+                        steps.append(row[1:3])
+                    yield row
             case "pass":
                 yield "pass", 0, 0, None
 
@@ -234,6 +239,13 @@ def clockwise(steps: Iterable[Step]) -> list[Step]:
 
 
 def _derived_rows(spec: VariantSpec) -> Iterator[_PolicyRow]:
+    yield from _moves_of_pieces(spec)
+    # no piece shows that players may pass; last, so that all other moves keep their codes
+    if not isinstance(spec.policy, str) and "pass" in spec.policy:
+        yield "pass", 0, 0, None
+
+
+def _moves_of_pieces(spec: VariantSpec) -> Iterator[_PolicyRow]:
     moves: set[Step] = set()
     promotions: dict[str, set[Step]] = {}
     for letter, piece in spec.pieces.items():
@@ -248,9 +260,6 @@ def _derived_rows(spec: VariantSpec) -> Iterator[_PolicyRow]:
             yield "promotion", dx, dy, choice
     for piece_ in spec.hands.order if spec.hands else ():
         yield "drop", 0, 0, piece_
-    # no piece shows that players may pass; last, so that all other moves keep their codes
-    if not isinstance(spec.policy, str) and "pass" in spec.policy:
-        yield "pass", 0, 0, None
 
 
 def castling_steps(spec: VariantSpec) -> set[Step]:

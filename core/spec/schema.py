@@ -354,7 +354,8 @@ PolicyItem = Annotated[
     | Annotated[LeapPlanes, Tag("leaps")]
     | Annotated[PromotionPlanes, Tag("promotions")]
     | Annotated[DropPlanes, Tag("drops")]
-    | Annotated[Literal["pass"], Tag("pass")],
+    | Annotated[Literal["pass"], Tag("pass")]
+    | Annotated[Literal["derived"], Tag("derived")],
     Discriminator(_kind),
 ]
 
@@ -392,7 +393,7 @@ class Drawing(Model):
         description="squares of two colours or of one, or lines with the pieces on their crossings",
     )
     river: int | None = Field(
-        default=None, ge=1, description="rank above which the inner lines are interrupted"
+        default=None, ge=1, description="rank above which inner lines are interrupted"
     )
     palace: Zone | None = Field(
         default=None, description="rectangle with diagonals, on both players' sides"
@@ -409,6 +410,14 @@ class Drawing(Model):
         default_factory=dict,
         description="sign of a piece, or of the first player's and the second's; by default it "
         "follows from the piece's name (king, queen, rook, bishop, knight, pawn), or is its letter",
+    )
+    figures: dict[str, str] = Field(
+        default_factory=dict,
+        description="piece -> own figure, an SVG path in a box of 100 by 100",
+    )
+    squares: dict[str, str] = Field(
+        default_factory=dict,
+        description="zone -> colour (`#rrggbb`) of its squares, for both players",
     )
     inks: tuple[str, str] | None = Field(
         default=None, description="colours (`#rrggbb`) of the two players' signs on discs"

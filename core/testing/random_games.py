@@ -60,6 +60,12 @@ class Report:
         """`skipped`, `differs` or `agrees`."""
         return "skipped" if self.skipped else "agrees" if self.agrees else "differs"
 
+    def require(self) -> Report:
+        """Return the report, for the tests of a variant. Raises AssertionError with the first
+        difference if there is one."""
+        assert self.agrees, f"{self.variant}, {self.check}: {self.first_difference}"
+        return self
+
 
 def uci_text(rules: Rules, move: int) -> str:
     """UCI text of a move integer."""

@@ -34,6 +34,7 @@ from variant_ai.plugins import registry
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
 
@@ -158,16 +159,17 @@ def _move_text(move: object) -> str:
     return move
 
 
-def _notation(spec: VariantSpec, name: str) -> Any:
+def _notation(spec: VariantSpec, name: str) -> Notation:
     from variant_ai.core.errors import UnknownNameError
     from variant_ai.core.rules.text.notation import core_notations
 
-    known: dict[str, Any] = {notation.name: notation for notation in core_notations()}
-    known.update({entry.name: entry for entry in registry().notations(spec)})
-    if name not in known:
-        raise UnknownNameError("notation", name, known)
-    found = known[name]
-    return found.make() if hasattr(found, "make") else found
+    known = registry().made_notations(spec)
+    for notation in core_notations():
+        known.setdefault(notation.name, notation)
+    try:
+        return known[name]
+    except KeyError:
+        raise UnknownNameError("notation", name, known) from None
 
 
 class Engine(Closing):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -589,3 +590,13 @@ def test_a_kill_loses_the_games_in_progress_alone(tmp_path: Path) -> None:
         numbers = [line["number"] for line in opened.lines]
     assert len(set(numbers)) == len(numbers)
     assert json.loads((tmp_path / "m" / "match.json").read_text())["names"] == ["a", "b"]
+
+
+def test_games_lost_on_time_are_a_warning() -> None:
+    """On a busy machine nearly all games are: that is no measure of strength."""
+    entry = GameEntry(0, 1, "a", "b", 0, None, ["e2e4"], 0, "1-0", "checkmate")
+    late = [replace(entry, number=n, moves=[], reason="time forfeit") for n in range(1, 4)]
+    others = [replace(entry, number=n, moves=[f"move {n}"]) for n in range(10)]
+    state = MatchState(("a", "b"), entries=[*late, *others])
+    assert state.warning.startswith("3 of 13 games were lost on time.")
+    assert MatchState(("a", "b"), entries=[late[0], *others]).warning == ""

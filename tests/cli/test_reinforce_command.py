@@ -67,7 +67,7 @@ WRONG = [
     ("-V dobutsu --precision nothing", "unknown precision 'nothing'; accepted: "),
     ("-V dobutsu --device gpu", "unknown device 'gpu'"),
     ("-V dobutsu --from nothing.onnx", r"nothing\.onnx"),
-    ("-V dobutsu --from packaged", "no net comes with dobutsu"),
+    ("-V makruk --from packaged", "no net comes with makruk"),
     ("-V dobutsu --set 'mixture=[{store: no.store, weight: 0.5}]'", r"no game store .*no\.store"),
     (
         "-V dobutsu --set 'mixture=[{store: no.store, weight: 1}]'",

@@ -302,6 +302,6 @@ def test_packaged_names_the_net_that_comes_with_the_variant() -> None:
 
 
 def test_a_variant_without_a_net_says_where_it_was_looked_for() -> None:
-    done = run("analyse", "startpos", "-V", "dobutsu", "--model", "packaged", ok=False)
+    done = run("analyse", "startpos", "-V", "makruk", "--model", "packaged", ok=False)
     assert done.exit_code == 1
-    assert "no net comes with dobutsu: there is none at" in done.stderr
+    assert "no net comes with makruk: there is none at" in done.stderr

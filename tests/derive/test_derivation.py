@@ -16,14 +16,14 @@ from variant_ai.core.errors import SpecError, UnknownNameError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import builtin_specs, load_spec
-from variant_ai.core.testing import check_rules
 from variant_ai.core.testing.random_games import uci_text
+from variant_ai.testing import check_rules
 
 SHIPPED = ["chess", "crazyhouse", "xiangqi", "minishogi", "minixiangqi", "kingofthehill", "dobutsu"]
 """Variants whose derived spec must play as the shipped one."""
 OTHERS = ["losalamos", "gardner", "hoppelpoppel"]
 """Variants without a shipped spec that the kernel plays."""
-ON_FAIRY = ["coregal"]
+ON_FAIRY = ["coregal", "flipello", "sittuyin"]
 """Variants for which the kernel has no words."""
 
 

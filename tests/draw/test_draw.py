@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import view
 from variant_ai.core.rules.text.notation import UciNotation
-from variant_ai.core.spec import encoding_hash, rules_hash, spec_hash
+from variant_ai.core.spec import SpecError, encoding_hash, load_spec, rules_hash, spec_hash
 from variant_ai.core.spec.schema import Drawing
 from variant_ai.plugins import registry
 
@@ -201,3 +202,50 @@ def test_how_it_is_drawn_changes_no_hash() -> None:
     other = spec.model_copy(update={"drawing": Drawing()})
     for digest in (rules_hash, encoding_hash, spec_hash):
         assert digest(other) == digest(spec)
+
+
+OWN = """\
+extends: minixiangqi
+variant: own
+drawing:
+  board: plain
+  squares: {ZONE: 'SHADE'}
+  figures: {R: 'FIGURE'}
+"""
+
+
+def own(
+    folder: Path, zone: str = "d1", shade: str = "#336699", figure: str = "M20 80L50 20L80 80z"
+) -> Path:
+    text = OWN.replace("ZONE", zone).replace("SHADE", shade).replace("FIGURE", figure)
+    (folder / "own.yaml").write_text(text, encoding="utf-8")
+    return folder / "own.yaml"
+
+
+def test_squares_and_figures_of_a_spec_are_drawn(tmp_path: Path) -> None:
+    spec = load_spec(own(tmp_path))
+    svg = board_svg(spec, make_rules(spec).position())
+    assert svg.count('fill="#336699"') == 2  # d1 and d7
+    assert svg.count('<path d="M20 80L50 20L80 80z" fill="#fbf7ee"/>') == 2
+    assert svg.count('<path d="M20 80L50 20L80 80z" fill="#2b2623"/>') == 2
+    assert png_bytes(svg).startswith(b"\x89PNG")
+    shaded = board_svg(spec, make_rules(spec).position(), shades=["#ffffff"] * 49)
+    assert "#336699" not in shaded
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"zone": "d9"}, r"own.yaml:5:\d+: drawing.squares.d9: .*outside the board"),
+        ({"shade": "red"}, r"'red' is not a colour; accepted: such as '#b3201b'"),
+        (
+            {"figure": '"/><script/>'},
+            r"own.yaml:6:\d+: drawing.figures.R: not an SVG path; accepted",
+        ),
+    ],
+)
+def test_a_wrong_picture_is_reported_with_its_line(
+    words: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SpecError, match=message):
+        load_spec(own(tmp_path, **words))

@@ -9,8 +9,8 @@ from encoding_games import ODD_FENS, spec_of
 from variant_ai.core.encoding import Encoder, MoveCodec
 from variant_ai.core.rules.fairy.fairy_rules import FairyRules
 from variant_ai.core.spec import VariantSpec, builtin_specs
-from variant_ai.core.testing import check_encoder
 from variant_ai.core.testing import encoding_conformance as conformance
+from variant_ai.testing import check_encoder
 
 
 @pytest.mark.parametrize("name", sorted(builtin_specs()))

@@ -23,7 +23,7 @@ from variant_ai.core.rules.position import (
 )
 from variant_ai.core.search.tree.transpositions import counters_read, node_key
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.testing import check_encoder
+from variant_ai.testing import check_encoder
 
 VARIANTS = ("crazyhouse", "xiangqi", "shogi", "chess")
 

@@ -16,7 +16,7 @@ from variant_ai.cli.main import COMMANDS, cli
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
     path
-    for folder in ("", "docs", "experiments", "variants", "core", "plugins", "specs")
+    for folder in ("", "docs", "examples", "experiments", "variants", "core", "plugins", "specs")
     for path in (ROOT / folder).glob("*.md" if folder in ("", "docs") else "**/*.md")
 )
 

@@ -229,7 +229,7 @@ def test_a_spec_is_played_by_the_engine_of_a_plugin(supplied: tuple[Registry, Pa
 
 def test_the_judge_follows_the_engine_of_a_plugin(supplied: tuple[Registry, Path]) -> None:
     """It does so in a process of its own, which looks for no plugins."""
-    from variant_ai.core.testing import check_rules
+    from variant_ai.testing import check_rules
 
     found, path = supplied
     report = check_rules(found.variant(str(path)), 40, 1)

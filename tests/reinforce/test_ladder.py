@@ -120,6 +120,17 @@ def test_matches_beyond_the_share_of_the_time_are_left_out(tmp_path: Path) -> No
     assert one.record.progress[2].cpu_hours == pytest.approx(1000 / 3600)
 
 
+def test_the_first_match_is_estimated_by_the_games_so_far(tmp_path: Path) -> None:
+    """It took two minutes in a run of 20 seconds."""
+    one = ladder(tmp_path, cpu_share=0.1)
+    net_of, _ = nets()
+    games = one.settings.ladder.games
+    one.measure(1, net_of(1), net_of, cpu_seconds=100.0, games=1)
+    assert one.record.pairings == []
+    one.measure(1, net_of(1), net_of, cpu_seconds=100.0, games=1000 * games)
+    assert [match.generation for match in one.record.pairings] == [1]
+
+
 def test_elo_of_a_chain() -> None:
     record = LadderRecord([result(1, 0, 30, 10), result(2, 1, 30, 10), result(2, 0, 36, 4)])
     elo = record.elo()

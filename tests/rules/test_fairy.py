@@ -34,7 +34,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import DOUBLE_STEP, EN_PASSANT, move_kind, same_position
 from variant_ai.core.rules.text.notation import core_notations
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
-from variant_ai.core.testing import check_rules
+from variant_ai.testing import check_rules
 
 SPECS = {name: load_spec(builtin_specs()[name]) for name in ("crazyhouse", "xiangqi")}
 

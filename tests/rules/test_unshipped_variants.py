@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
-from variant_ai.core.testing import check_rules
+from variant_ai.testing import check_rules
 
 POSITIONS = 120
 CHESS = load_spec(builtin_specs()["chess"]).model_dump(by_alias=True)

@@ -62,18 +62,21 @@ def test_a_worker_that_dies_gives_a_warning_and_no_delay(rules: Rules) -> None:
     assert all(process.poll() is not None for process in processes)
 
 
-def test_workers_end_with_the_process_that_started_them() -> None:
-    """However it ends: here it is killed."""
+@pytest.mark.parametrize("requests", [0, 1_000_000])
+def test_workers_end_with_the_process_that_started_them(requests: int) -> None:
+    """However it ends, here by a kill, and also if workers have much to do."""
     code = (
         "import os, signal\n"
         "from variant_ai.core.rules import make_rules\n"
-        "from variant_ai.core.rules.fairy.fairy_workers import RulesWorkers\n"
+        "from variant_ai.core.rules.fairy.fairy_workers import RulesWorkers, _send, _written\n"
         "from variant_ai.core.spec.catalogue import builtin_specs\n"
         "from variant_ai.core.spec.loader import load_spec\n"
         "rules = make_rules(load_spec(builtin_specs()['atomic']))\n"
         "workers = RulesWorkers(rules.spec, 1)\n"
         "start = rules.position()\n"
-        "workers.ask([(start, int(rules.legal_moves(start)[0]))])\n"
+        "move = int(rules.legal_moves(start)[0])\n"
+        "workers.ask([(start, move)])\n"
+        f"_send(workers._processes[0].stdin, [(*_written(start), move)] * {requests})\n"
         "print(workers._processes[0].pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

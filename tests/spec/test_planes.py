@@ -61,6 +61,15 @@ def test_derived_layout_holds_every_written_move_once(name: str) -> None:
         assert set(keys) <= written
 
 
+def test_derived_planes_can_be_followed_by_others() -> None:
+    spec = load_spec(builtin_specs()["minishogi"])
+    data = spec.model_dump(by_alias=True)
+    longer = type(spec).model_validate({**data, "policy": ("derived", "pass")})
+    names = [plane.name for plane in policy_planes(longer)]
+    assert names == [*(plane.name for plane in policy_planes(spec)), "pass"]
+    assert policy_planes(longer) == policy_planes(longer, "derived")
+
+
 def test_step_names_are_distinct() -> None:
     steps = [s for s in itertools.product(range(-7, 8), repeat=2) if s != (0, 0)]
     assert len({step_name(*s) for s in steps}) == len(steps)

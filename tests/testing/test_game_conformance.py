@@ -12,7 +12,7 @@ from variant_ai.core.rules.interface import Outcome
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec import SpecError, VariantSpec, builtin_specs, load_spec
-from variant_ai.core.testing import check_game_ends
+from variant_ai.testing import check_game_ends
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "xiangqi_repetition.json"
 STARTS = {

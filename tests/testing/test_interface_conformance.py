@@ -13,15 +13,15 @@ from variant_ai.core.encoding.move_labels import FlatLabels
 from variant_ai.core.nets import core_networks
 from variant_ai.core.search.search import Search
 from variant_ai.core.spec import builtin_specs, load_spec
-from variant_ai.core.testing import (
+from variant_ai.core.train.loop.trainer import Trainer
+from variant_ai.core.train.run.run_log import Observer
+from variant_ai.testing import (
     check_input_encoder,
     check_label_encoder,
     check_network,
     check_search,
     check_trainer,
 )
-from variant_ai.core.train.loop.trainer import Trainer
-from variant_ai.core.train.run.run_log import Observer
 
 MINI = load_spec(builtin_specs()["minixiangqi"])
 KERNEL = [n for n, p in builtin_specs().items() if load_spec(p).rules.engine == "kernel"]

@@ -7,7 +7,7 @@ import pytest
 from variant_ai.core.errors import SpecError
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.spec.schema import LastMovesPlanes, VariantSpec
-from variant_ai.core.testing import check_game_ends, check_rules
+from variant_ai.testing import check_game_ends, check_rules
 
 JUDGED = tuple(name for name, path in builtin_specs().items() if load_spec(path).fairy)
 POSITIONS = 150

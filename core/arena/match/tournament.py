@@ -55,6 +55,10 @@ MOST_NO_SHOWS = 2
 """Games that one player loses without a move, in one run of a match, after which the match
 stops."""
 
+TIME_FORFEIT = "time forfeit"
+LATE_SHARE = 0.1
+"""Share of games lost on time above which there is a warning."""
+
 MakePlayer = Callable[[int], Player]
 """Makes a player by its index in the settings, not yet started."""
 
@@ -90,14 +94,22 @@ class MatchState:
 
     @property
     def warning(self) -> str:
-        """Warning about repeated games; empty if there are none."""
-        if not self.repeated:
-            return ""
-        return (
-            f"{self.repeated} of {counted(len(self.entries), 'game')} repeat another move for move, but the "
-            "error margins count them as evidence. Give more openings (`--openings`), or let the "
-            "players sample some moves at random (`search.temperature`)."
-        )
+        """What makes the table doubtful: repeated games, games lost on time; empty if nothing does."""
+        found = []
+        games = counted(len(self.entries), "game")
+        if self.repeated:
+            found.append(
+                f"{self.repeated} of {games} repeat another move for move, but the "
+                "error margins count them as evidence. Give more openings (`--openings`), or let the "
+                "players sample some moves at random (`search.temperature`)."
+            )
+        late = sum(entry.reason == TIME_FORFEIT for entry in self.entries)
+        if late > LATE_SHARE * len(self.entries):
+            found.append(
+                f"{late} of {games} were lost on time. If the machine is busy, play fewer games at the "
+                "same time (`--concurrency`), or tolerate more (`--margin`)."
+            )
+        return "\n".join(found)
 
     def table(self, title: str = "") -> Standings:
         return match_standings(self.names, self.entries, title)

@@ -116,13 +116,14 @@ class RunLadder:
         *,
         cpu_seconds: float | None = None,
         evaluations: int | None = None,
+        games: int = 0,
     ) -> None:
         """Play the pairings of a generation that are missing, and write record and picture.
 
         evaluator_of: returns the evaluator of an earlier generation; both belong to the caller.
-        cpu_seconds, evaluations: spent by the run so far, for the picture. If `cpu_seconds` is given,
-        matches that would exceed `cpu_share` of it are left out, except the one of the gate. Raises
-        DataError if an evaluator does not fit the variant.
+        cpu_seconds, evaluations: spent by the run so far, for the picture; games: those of self-play
+        in that time. If `cpu_seconds` is given, matches that would exceed `cpu_share` of it are left
+        out, except the one of the gate. Raises DataError if an evaluator does not fit the variant.
         """
         hours = None if cpu_seconds is None else cpu_seconds / 3600
         opponents: list[Opponent] = [*self.pairings(generation)]
@@ -134,7 +135,7 @@ class RunLadder:
         self.record.progress[generation] = Progress(hours, evaluations)
         for opponent in opponents:
             decides = self.settings.ladder.gate and opponent == self._generating(generation)
-            if not decides and not self._affordable(opponent, cpu_seconds):
+            if not decides and not self._affordable(opponent, cpu_seconds, games):
                 continue
             if self._stopped.is_set():
                 return
@@ -173,18 +174,27 @@ class RunLadder:
         """The newest generation before this one that the gate accepted."""
         return max((one for one in self.record.accepted if one < generation), default=0)
 
-    def _affordable(self, opponent: Opponent, cpu_seconds: float | None) -> bool:
-        """Return True if another match is within the ladder's share of the CPU time. Its cost is that
-        of the last match of the same kind."""
+    def _affordable(self, opponent: Opponent, cpu_seconds: float | None, games: int) -> bool:
+        """Return True if another match is within the ladder's share of the CPU time.
+
+        Its cost is that of the last match of the same kind, and of the first one what as many games
+        of self-play took, by their nodes. That is too much by the time of the training, and too little
+        while games get longer.
+        """
         if cpu_seconds is None:
             return True
-        pairings = self.record.pairings
+        pairings, ladder = self.record.pairings, self.settings.ladder
         alike = [
             one for one in pairings if isinstance(one.opponent, str) == isinstance(opponent, str)
         ]
-        cost = alike[-1].cpu_seconds if alike else 0.0
+        cost = 0.0
+        if alike:
+            cost = alike[-1].cpu_seconds
+        elif games:
+            share_of_nodes = max(ladder.nodes, 1) / self.settings.search.nodes
+            cost = ladder.games / games * share_of_nodes * cpu_seconds
         spent = sum(one.cpu_seconds for one in pairings)
-        return spent + cost <= self.settings.ladder.cpu_share * cpu_seconds
+        return spent + cost <= ladder.cpu_share * cpu_seconds
 
     def _play(
         self,

@@ -9,7 +9,6 @@ record, or, for specs with `engine: fairy`, that it has found valid.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -42,6 +41,7 @@ from variant_ai.core.rules.position import (
     move_target,
     piece_colour,
     piece_type,
+    position_key,
 )
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
 from variant_ai.core.rules.text.notation import uci
@@ -399,17 +399,6 @@ def _require_board(spec: VariantSpec, fen: str) -> None:
             f"variant {spec.variant!r} has a board of {spec.board.files} x {spec.board.ranks}, and "
             f"Fairy-Stockfish plays {spec.fairy!r} on one of {width} x {len(rows)}"
         )
-
-
-def position_key(position: Position, more: Sequence[str] = ()) -> np.uint64:
-    """Stable 64-bit hash of a position: board with promoted pieces, hands, side, castling rights,
-    e.p. square, checks left to win; and `more` that a record does not hold."""
-    record = position[0]
-    digest = hashlib.blake2b(digest_size=8)
-    for field in ("board", "hands", "side", "castling", "ep", "wins_left"):
-        digest.update(record[field].tobytes())
-    digest.update(" ".join(more).encode())
-    return np.uint64(int.from_bytes(digest.digest(), "little"))
 
 
 def identity(fen: str) -> tuple[str, ...]:

@@ -32,7 +32,11 @@ from variant_ai.core.rules.fairy.fairy_states import Packed, State, state_of, wi
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.system.child_processes import leave_signals_to_parent, signals_held
+from variant_ai.core.system.child_processes import (
+    end_with_parent,
+    leave_signals_to_parent,
+    signals_held,
+)
 from variant_ai.core.system.processors import processors
 
 MAX_WORKERS = 8
@@ -127,7 +131,7 @@ class RulesWorkers:
                     [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE
                 )
             self._processes.append(process)
-            _send(process.stdin, (sys.path, self.spec))
+            _send(process.stdin, (os.getpid(), sys.path, self.spec))
         self._closing = weakref.finalize(self, _end, self._processes)
 
     def _results(self, requests: Sequence[tuple[Position, int]]) -> list[list[Lookahead | None]]:
@@ -232,7 +236,8 @@ def work() -> None:
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of libraries must not mix with the results
     with contextlib.suppress(EOFError, OSError):
-        path, spec = pickle.load(requests)
+        parent, path, spec = pickle.load(requests)
+        end_with_parent(parent)  # a closed pipe would be noticed only after the current part
         sys.path[:] = path
         rules = FairyRules(spec)
         while True:

@@ -9,15 +9,11 @@ from variant_ai_example.one_ply import OnePlySearch
 from variant_ai_example.plain_trainer import PlainTrainer
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.testing import (
-    check_input_encoder,
-    check_search,
-    check_trainer,
-)
 from variant_ai.core.train.run.plan import prepare
 from variant_ai.core.train.run.run_log import Observer
 from variant_ai.core.train.run.training_settings import TrainRequest
 from variant_ai.plugins import registry
+from variant_ai.testing import check_input_encoder, check_search, check_trainer
 
 
 def test_the_planes() -> None:
