@@ -82,7 +82,10 @@ class Server:
 
     def close(self) -> None:
         """End the server as Ctrl-C does."""
-        self.process.send_signal(signal.SIGINT)
+        if os.name != "nt":
+            self.process.send_signal(signal.SIGINT)
+        else:
+            self.process.terminate()
         try:
             self.process.wait(timeout=20)
         finally:

@@ -129,6 +129,9 @@ def test_lines_of_play_appear_at_once(server: Server) -> None:
         page.get_by_text("What the net sees").click()
         page.get_by_role("button", name="Show the input planes").click()
         page.get_by_text("my pawns", exact=True).wait_for()
+        page.wait_for_function(  # a tree with something below its first move
+            "() => parseInt(document.querySelector('.status').textContent.replaceAll(',', '')) > 300"
+        )
         page.get_by_text("What each visit went to").click()
         page.get_by_role("button", name="Show the tree as it is now").click()
         page.locator(".tree button").first.click()

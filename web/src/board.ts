@@ -51,6 +51,7 @@ export class Board {
     this.element.className = `board ${pictureClass(look)}${look.lines ? ' lines' : ''}`;
     this.element.style.setProperty('--files', String(look.files));
     this.element.style.setProperty('--ranks', String(look.ranks));
+    this.element.style.setProperty('--hand', String(look.hand?.length ?? 1));
     this.element.style.setProperty('--rows', String(look.ranks + (look.hand ? 2 : 0)));
     if (old && old.files === look.files && old.ranks === look.ranks && !!old.hand === !!look.hand) {
       if (this.position) this.draw();

@@ -54,6 +54,10 @@ export class TreeBox {
       this.problem.textContent = '';
       const branches = (answer.moves as Branch[]).filter(one => one.visits > 0 || one.mate);
       const most = Math.max(...branches.map(one => one.visits), 1);
+      if (!branches.length) {
+        replace(into, h('small', {}, 'Nothing was searched below yet.'));
+        return;
+      }
       replace(into, h('ul', { class: 'tree' }, ...branches.map(one => this.branch(line, one, most))));
     } catch (error) {
       this.problem.textContent = (error as Error).message;
