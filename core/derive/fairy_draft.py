@@ -50,10 +50,12 @@ def draft_for_fairy(tree: dict[str, Any], seed: int, notes: list[str]) -> dict[s
     for piece in tree["pieces"].values():
         if not piece["moves"]:
             _join_zones(piece)
-    try:
-        make_rules(read_tree(tree)).position()
-    except VariantAIError:  # words that the engine does not need contradict each other
+    # words that the engine does not need may contradict each other
+    if not _is_playable(tree):
         _leave_rules_to_the_engine(tree)
+    if not _is_playable(tree):
+        for piece in tree["pieces"].values():  # several kings of a player, for example
+            piece.pop("royal", None)
     if tree["rules"]["no_progress"]["plies"] != "none":
         tree["rules"]["no_progress"]["plies"] += tree["rules"]["no_progress"]["plies"] % 2
     for _ in range(MOST_GAPS):
@@ -65,6 +67,15 @@ def draft_for_fairy(tree: dict[str, Any], seed: int, notes: list[str]) -> dict[s
             return tree
         _close(tree, *gap)
     raise SpecError(f"{tree['variant']}: random games kept meeting moves that the spec cannot say")
+
+
+def _is_playable(tree: Mapping[str, Any]) -> bool:
+    """Return True if a draft is a spec whose start position can be read."""
+    try:
+        make_rules(read_tree(tree)).position()
+    except VariantAIError:
+        return False
+    return True
 
 
 def _leave_rules_to_the_engine(tree: dict[str, Any]) -> None:

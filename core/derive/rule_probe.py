@@ -298,6 +298,9 @@ def extras(board: ProbeBoard, pieces: dict[str, PieceMoves], prey: str) -> dict[
     taker = _taker(pieces)
     if taker is not None:
         symbol, move = taker
-        after = board.pieces(board.after({move.origin: symbol, move.target: prey}, move.text))
+        try:
+            after = board.pieces(board.after({move.origin: symbol, move.target: prey}, move.text))
+        except VariantAIError:  # it captures only over another piece, or not straight ahead
+            return found
         found["explodes"] = move.target not in after and move.origin not in after
     return found
