@@ -146,8 +146,12 @@ class SearchSchedule:
             began = asyncio.get_running_loop().time()
             async with self._more:
                 while not self._gives_way(job, asyncio.get_running_loop().time() - began):
+                    # not `wait_for`, which may lose a cancellation in Python 3.11
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._more.wait(), self._slice)
+                        async with asyncio.timeout(self._slice):
+                            await self._more.wait()
+                    if job.running is None:
+                        return
             shared = True
             self.stop(job)
 
@@ -169,8 +173,6 @@ class SearchSchedule:
         finally:
             job.running = None
             sharing.cancel()
-            # not `suppress(CancelledError)`, which would swallow a cancellation of this task
-            await asyncio.gather(sharing, return_exceptions=True)
 
 
 def _ignore(answer: dict[str, Any]) -> None:

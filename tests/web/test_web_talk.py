@@ -270,9 +270,9 @@ def test_a_token_is_asked_for() -> None:
 def test_one_visitor_cannot_starve_another(server: Server) -> None:
     async def conversation(greedy: Client) -> None:
         await greedy.ask(type="hello")
-        await greedy.ask(type="search", variant="dobutsu", net="uniform", nodes=10)
+        await greedy.ask(type="search", variant="crazyhouse", nodes=10)
         for number in range(3):
-            long = {"type": "search", "variant": "dobutsu", "net": "uniform", "seconds": 5}
+            long = {"type": "search", "variant": "crazyhouse", "seconds": 5}
             await greedy.socket.send(json.dumps({"id": 100 + number, **long}))
         rejected = await greedy.next()
         assert rejected["id"] == 102
@@ -280,12 +280,10 @@ def test_one_visitor_cannot_starve_another(server: Server) -> None:
         async with websockets.connect(server.talk) as socket:
             modest = Client(socket)
             began = time.monotonic()
-            answer = await modest.ask(
-                type="search", variant="dobutsu", net="uniform", moves=["b2b3"], nodes=10
-            )
+            answer = await modest.ask(type="search", variant="crazyhouse", moves=["e2e4"], nodes=10)
             assert answer["best"]
             assert time.monotonic() - began < 4.5  # a slice of 2 s, not the 10 s of both searches
-            position = await modest.ask(type="position", variant="dobutsu")
+            position = await modest.ask(type="position", variant="crazyhouse")
             assert position["legal"]
         await greedy.socket.send(json.dumps({"id": 0, "type": "stop", "search": 101}))
         answers = [await greedy.next() for _ in range(2)]

@@ -108,3 +108,33 @@ def test_a_visitor_who_leaves_waits_no_more(program: list[str]) -> None:
         await schedule.close()
 
     asyncio.run(run())
+
+
+def test_no_search_is_lost_among_many(program: list[str]) -> None:
+    """Searches that begin while others end, with questions between them."""
+
+    async def run() -> None:
+        schedule = SearchSchedule([WorkerProcess(program, "the worker")], slice=0.01)
+        schedule.start()
+
+        async def ask(owner: str, question: dict[str, object]) -> None:
+            done = asyncio.Event()
+
+            def answered(answer: dict[str, object]) -> None:
+                if answer.get("final"):
+                    done.set()
+
+            await schedule.submit(SearchJob(owner, question, answered, 5.0))
+            await done.wait()
+
+        async def visitor(owner: str) -> None:
+            for number in range(60):
+                await asyncio.gather(
+                    ask(owner, {"word": "reports", "report_every": 1}),
+                    ask(owner, {"word": str(number), "action": "policy"}),
+                )
+
+        await asyncio.wait_for(asyncio.gather(*map(visitor, "abc")), 60)
+        await schedule.close()
+
+    asyncio.run(run())
