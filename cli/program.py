@@ -3,8 +3,16 @@
 Only `os` and `signal` are imported before `begin`.
 """
 
+from __future__ import annotations
+
 import os
 import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing would take time to import
+    from collections.abc import Callable
+
+EXIT_INTERRUPTED = 130
 
 
 def begin() -> None:
@@ -17,7 +25,29 @@ def begin() -> None:
 
 def _leave(number: int, frame: object) -> None:
     os.write(2, b"Interrupted.\n")
-    os._exit(130)
+    os._exit(EXIT_INTERRUPTED)
+
+
+def run_program(program: Callable[[], object]) -> None:
+    """Run a program to its end.
+
+    After an interrupt the interpreter is not torn down: threads that compile or run nets may still be
+    at work, and crash if it is.
+    """
+    try:
+        program()
+    except SystemExit as end:
+        if end.code != EXIT_INTERRUPTED:
+            raise
+        import atexit
+        import contextlib
+        import sys
+
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(EXIT_INTERRUPTED)
 
 
 def main() -> None:
@@ -25,7 +55,7 @@ def main() -> None:
     begin()
     from variant_ai.cli.main import main as run
 
-    run()
+    run_program(run)
 
 
 def engine() -> None:
@@ -33,4 +63,4 @@ def engine() -> None:
     begin()
     from variant_ai.cli.play.engine import main as run
 
-    run()
+    run_program(run)

@@ -6,7 +6,6 @@ import numpy, torch and the core inside their functions.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import math
@@ -383,15 +382,8 @@ def exit_at_once(status: int) -> NoReturn:
 
 
 def _interrupted() -> NoReturn:
-    """End the program. The interpreter is not torn down: threads that compile or run nets may still
-    be at work, and crash if it is."""
     click.echo("Interrupted.", err=True)
-    if not interrupts.are_answered():  # called inside another program
-        sys.exit(EXIT_INTERRUPTED)
-    atexit._run_exitfuncs()
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-    exit_at_once(EXIT_INTERRUPTED)
+    sys.exit(EXIT_INTERRUPTED)
 
 
 def _os_message(error: OSError) -> str:

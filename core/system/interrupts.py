@@ -186,11 +186,6 @@ def command_is_over() -> None:
         _program.age = "over"
 
 
-def are_answered() -> bool:
-    """Return True after `answer_signals`: this process is the program, and may be ended."""
-    return _program.age != ""
-
-
 def was_interrupted() -> bool:
     """Return True if a signal interrupted this program, which can cause unrelated errors later."""
     return _program.interrupts > 0

@@ -144,7 +144,7 @@ def test_the_packaged_net_needs_its_variants_name(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, asked)
     assert done.exit_code == 2
     assert "packaged: name the variant with -V" in done.output
-    done = CliRunner().invoke(cli, [*asked, "-V", "dobutsu"])
+    done = CliRunner().invoke(cli, [*asked, "-V", "makruk"])
     assert done.exit_code == 1
-    assert "dobutsu" in done.output
+    assert "makruk" in done.output
     assert not output.exists()
