@@ -32,6 +32,19 @@ function nice(value: number): string {
   return value.toPrecision(2).replace(/\.?0+$/, '');
 }
 
+/** A round number (1, 2 or 5 times a power of ten) that divides a span into `parts` or fewer. */
+function roundStep(span: number, parts: number): number {
+  const power = 10 ** Math.floor(Math.log10(span / parts));
+  const factor = [1, 2, 5, 10].find(one => one * power * parts >= span * 0.999) ?? 10;
+  return factor * power;
+}
+
+function multiples(step: number, from: number, to: number): number[] {
+  const found = [];
+  for (let n = Math.ceil(from / step - 1e-6); n * step <= to + step * 1e-6; n++) found.push(n * step);
+  return found;
+}
+
 export function chart(series: Series[], options: ChartOptions): HTMLElement {
   const width = options.width ?? 520;
   const height = options.height ?? 180;
@@ -42,32 +55,26 @@ export function chart(series: Series[], options: ChartOptions): HTMLElement {
   const x0 = Math.min(...xs, Infinity);
   const x1 = Math.max(...xs, -Infinity);
   if (!points.length) return h('p', { class: 'faint' }, 'Nothing to show yet.');
-  const low = options.low ?? Math.min(...ys, options.zero ?? Infinity);
-  const high = options.high ?? Math.max(...ys, options.zero ?? -Infinity);
+  const least = options.low ?? Math.min(...ys, options.zero ?? Infinity);
+  const most = options.high ?? Math.max(...ys, options.zero ?? -Infinity);
   const spanX = x1 - x0 || 1;
+  // Ticks are round numbers, and the first and the last of them bound the picture.
+  const stepY = roundStep(most - least || 1, 4);
+  const stepX = xs.every(Number.isInteger) ? Math.max(1, roundStep(spanX, 5)) : roundStep(spanX, 5);
+  const low = options.low ?? Math.floor(least / stepY + 1e-6) * stepY;
+  const high = options.high ?? Math.ceil(most / stepY - 1e-6) * stepY;
   const spanY = high - low || 1;
   const x = (value: number) => left + ((value - x0) / spanX) * (width - left - right);
   const y = (value: number) => height - bottom - ((value - low) / spanY) * (height - top - bottom);
   const parts: Node[] = [];
-  for (let i = 0; i <= 4; i++) {
-    const value = low + (spanY * i) / 4;
+  for (const value of multiples(stepY, low, high))
     parts.push(
       svg('line', { class: 'grid', x1: left, x2: width - right, y1: y(value), y2: y(value) }),
       svg('text', { class: 'tick', x: left - 6, y: y(value) + 4, 'text-anchor': 'end' }, nice(value))
     );
-  }
-  for (const share of [0, 0.5, 1])
+  for (const value of multiples(stepX, x0, x1))
     parts.push(
-      svg(
-        'text',
-        {
-          class: 'tick',
-          x: x(x0 + share * spanX),
-          y: height - 5,
-          'text-anchor': share === 0 ? 'start' : share === 1 ? 'end' : 'middle',
-        },
-        nice(x0 + share * spanX)
-      )
+      svg('text', { class: 'tick', x: x(value), y: height - 5, 'text-anchor': 'middle' }, nice(value))
     );
   if (options.zero !== undefined)
     parts.push(
