@@ -18,7 +18,6 @@ import time
 from pathlib import Path
 
 SHORT = {
-    "variant-ai import": "--min-rating 0 -o games.store",
     "variant-ai train -V crazyhouse --data games.store --minutes 30": (
         "--minutes 0.2 --run runs/mine --net risev2-mobile-small --size blocks=1"
     ),
@@ -33,6 +32,7 @@ SHORT = {
 }
 """Beginning of a line -> options that are added; a later option counts."""
 INSTEAD = {
+    "variant-ai import": ("--min-rating 2000",),  # the sample has no ratings
     "variant-ai match": ("--clock 60+0.25", "fairy-stockfish 'xboard:sjeng'", "random"),
     "variant-ai nets": ("--time",),
     "variant-ai analyse startpos": ("--model mine.onnx",),
