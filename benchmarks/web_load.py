@@ -48,7 +48,7 @@ class Client:
 
 
 class Load:
-    """All clients, and what they measured."""
+    """All clients, and their measurements."""
 
     def __init__(self, address: str, pause: float) -> None:
         self.address, self.pause = address, pause

@@ -12,8 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing would take time to import
     from collections.abc import Callable
 
-EXIT_INTERRUPTED = 130
-
 
 def begin() -> None:
     """Let a signal end the program at once with one line, until `answer_signals` takes over."""
@@ -25,7 +23,7 @@ def begin() -> None:
 
 def _leave(number: int, frame: object) -> None:
     os.write(2, b"Interrupted.\n")
-    os._exit(EXIT_INTERRUPTED)
+    os._exit(130)
 
 
 def run_program(program: Callable[[], object]) -> None:
@@ -34,6 +32,8 @@ def run_program(program: Callable[[], object]) -> None:
     After an interrupt the interpreter is not torn down: threads that compile or run nets may still be
     at work, and crash if it is.
     """
+    from variant_ai.cli.common.console import EXIT_INTERRUPTED, exit_at_once
+
     try:
         program()
     except SystemExit as end:
@@ -44,10 +44,9 @@ def run_program(program: Callable[[], object]) -> None:
         import sys
 
         atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError, AttributeError):
-                stream.flush()
-        os._exit(EXIT_INTERRUPTED)
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            sys.stdout.flush()
+        exit_at_once(EXIT_INTERRUPTED)
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ class Factories(Generic[T]):
 
     def __init__(self, kind: str, builtin: Mapping[str, str], interface: str = "") -> None:
         """`kind` is what messages call the thing, such as `rules engine`. interface: the abstract
-        class of what the factories make, as `package.module:Class`; empty: not checked."""
+        class of the things made, as `package.module:Class`; empty: not checked."""
         self.kind = kind
         self._interface = interface
         self._targets: dict[str, Target] = dict(builtin)
@@ -89,8 +89,8 @@ class Factories(Generic[T]):
         return loaded if name in self.builtin else self._checked(name, loaded)
 
     def _checked(self, name: str, factory: Callable[..., T]) -> Callable[..., T]:
-        """Return the factory of a plugin, a function so that what it makes is checked as well. Raises
-        PluginError if it is no factory of this kind."""
+        """Return the factory of a plugin; if it is a function, wrapped so that its results are checked.
+        Raises PluginError if it is no factory of this kind."""
         if not self._interface:
             return factory
         module, _, attribute = self._interface.partition(":")

@@ -31,13 +31,13 @@ def distribution_of(name: str) -> str:
 
 
 def check_name(name: str, registry: Registry) -> None:
-    """Raise SettingError unless the name is one of a variant that nobody has yet."""
+    """Raise SettingError unless the name can be that of a new variant."""
     if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
         guess = re.sub(r"[^a-z0-9]+", "-", name.lower().removeprefix(PREFIX)).strip("-0123456789")
         hint = f"did you mean {guess[:MAX_NAME]!r}? " if guess else ""
         raise SettingError(
-            f"{name!r} is not a name of a variant; {hint}accepted: at most {MAX_NAME} small letters "
-            "and digits, with hyphens between them, a letter first"
+            f"{name!r} is not a name of a variant; {hint}accepted: at most {MAX_NAME} lower-case "
+            "letters and digits, with hyphens between them, a letter first"
         )
     if name.startswith(PREFIX):
         raise SettingError(

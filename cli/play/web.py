@@ -88,9 +88,9 @@ def command(
     The page comes from this program alone, and only this machine can open it unless --host says
     otherwise. docs/web.md is the manual.
     """
-    from variant_ai.core.web.web_settings import Limits, WebSettings, is_loopback
+    from variant_ai.core.web.web_settings import VisitorLimits, WebSettings, is_loopback
 
-    limits = Limits(
+    limits = VisitorLimits(
         nodes=allow_nodes,
         seconds=allow_seconds,
         searches=allow_searches,

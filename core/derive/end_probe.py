@@ -31,7 +31,7 @@ def mated(board: ProbeBoard, checked: str) -> str:
 
 
 def repetition(board: ProbeBoard) -> tuple[dict[str, Any], list[str]]:
-    """Return `repetition:` as cycles from the start position show it, and notes on what is unknown."""
+    """Return `repetition:` as cycles from the start position show it, and notes on its unknown parts."""
     cycle = _cycle(board, [])
     if cycle is None:
         return {"fold": 3}, ["repetition: no cycle of moves was found from the start position"]

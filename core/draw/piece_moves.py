@@ -84,7 +84,7 @@ def _movements(kind: PieceType) -> Iterator[tuple[Movement, bool]]:
 
 
 def _radius(kind: PieceType, board: Board) -> int:
-    """Squares to show on each side: three for pieces that ride, else what the longest leap needs."""
+    """Squares to show on each side: three for pieces that ride, otherwise the longest leap."""
     longest = max(
         3 if move.reach != 1 else max(abs(move.dx), abs(move.dy)) for move, _ in _movements(kind)
     )

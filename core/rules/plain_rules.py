@@ -1,8 +1,8 @@
 """`PlainRules`: the base of rules engines in plain Python.
 
 It has what every engine needs and no game differs in: FENs, keys, copies, counters, the move-count rule
-and the stalemate rule of the spec. A game adds which moves there are, what they change beyond moving a
-piece, and how it ends:
+and the stalemate rule of the spec. A game adds its moves, their effects other than moving a piece, and
+its ends:
 
     class Tafl(PlainRules):
         name = "tafl"
@@ -55,7 +55,7 @@ class PlainRules(Rules):
         super().__init__(spec)
         self._kept = last_moves_shown(spec)
 
-    # --- what a game says --------------------------------------------------------------------
+    # --- the rules of the game ---------------------------------------------------------------
 
     @abstractmethod
     def moves_of(self, position: Position) -> Iterable[int]:
@@ -64,8 +64,7 @@ class PlainRules(Rules):
     def change(self, position: Position, move: int) -> None:
         """Make a move on the board and the hands of a copy of the position, in place.
 
-        Moves, promotes or drops the piece, and removes what is on its target; captured pieces go to no
-        hand. Override it for anything else. Side, counters and key follow by themselves.
+        Moves, promotes or drops the piece. A piece on its target is removed, and goes to no hand. Override it for anything else. Side, counters and key follow by themselves.
         """
         record, side = position[0], int(position["side"][0])
         kind, board = move_kind(move), record["board"]

@@ -50,7 +50,7 @@ def check_rules_engine(
     for equal positions only, nothing that is given is changed, and ends have reasons.
 
     make: the `Rules` class, or a function of the spec. Plays random games, of 120 plies at most.
-    Raises AssertionError with what is wrong and the FEN.
+    Raises an AssertionError that describes the mistake and has the FEN.
     """
     rules = make(spec)
     assert isinstance(rules, Rules), f"made a {type(rules).__name__}, not Rules"
@@ -159,7 +159,7 @@ class _Check:
         assert self.owners.setdefault(key, owner) == owner, f"one key of two positions (FEN {fen})"
 
     def move(self, position: Position, move: int) -> Position:
-        """Play a move and check what it changes."""
+        """Play a move and check the position after it."""
         fen, text = self.rules.fen(position), uci_text(self.rules, move)
         before = position.copy()
         after = self.rules.play(position, move)

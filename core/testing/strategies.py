@@ -40,7 +40,7 @@ def _rules_of(of: Rules | VariantSpec) -> Rules:
 
 
 def games(of: Rules | VariantSpec, *, max_plies: int = MAX_PLIES) -> st.SearchStrategy[Game]:
-    """Games of at most so many random moves; some have ended.
+    """Games of at most `max_plies` random moves; some have ended.
 
     of: rules, or a spec, which is played by its own rules engine. Half of the games prefer
     captures, checks, special or quiet moves, so that rare rules are met.

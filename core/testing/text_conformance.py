@@ -1,6 +1,6 @@
 """Conformance of notations and of readers of game files.
 
-Each check raises AssertionError with what is wrong, and returns None if all is well.
+Each check raises an AssertionError that describes the mistake.
 """
 
 from __future__ import annotations
@@ -107,10 +107,10 @@ def check_reader(
     notations: Sequence[Notation] = (),
     seed: int = 0,
 ) -> list[GameRecord]:
-    """A file is recognised, read as so many games, the same each time, and damage to it is never an
-    error but a game with a problem.
+    """A file is recognised and always read as the same games, and damage to it is never an error but a
+    game with a problem.
 
-    make: the reader, or its class. data: an undamaged file. rules: if given, the games must be
+    make: the reader, or its class. data: an undamaged file with this number of `games`. rules: if given, the games must be
     legal, in one of `notations` or those of the core. Returns the games; none without `rules`.
     """
     reader = make if isinstance(make, GameReader) else make()

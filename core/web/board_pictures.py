@@ -11,6 +11,7 @@ from typing import Any
 from variant_ai.core.draw.background import board_background
 from variant_ai.core.draw.layout import CELL, Layout
 from variant_ai.core.draw.piece_images import piece
+from variant_ai.core.draw.shapes import FIGURE_OF_NAME
 from variant_ai.core.errors import UnknownNameError
 from variant_ai.core.rules.pieces import PieceType, PieceTypes
 from variant_ai.core.spec.schema import Drawing, VariantSpec
@@ -21,24 +22,19 @@ STYLES = {
     LETTERS: "Letters",
     WESTERN: "Western figures",
 }
-"""Names of piece styles with what a person reads."""
+"""Piece styles: their names in messages, and those on the page."""
 WESTERN_FIGURES = {
-    "king": "♚",
+    **FIGURE_OF_NAME,
     "general": "♚",
     "lion": "♚",
-    "queen": "♛",
-    "rook": "♜",
     "chariot": "♜",
     "dragon": "♜",
-    "bishop": "♝",
-    "knight": "♞",
     "horse": "♞",
-    "pawn": "♟",
     "soldier": "♟",
     "chick": "♟",
 }
-"""Figures of pieces of other families that move in the same way or nearly so; the others keep their
-letters."""
+"""Figures of chess, also for pieces of other families that move in the same way or nearly so; the
+others keep their letters."""
 PIECE = 92.0
 """Size of a piece in a picture of 100 by 100."""
 WALL = '<rect x="8" y="8" width="84" height="84" rx="10" fill="#5d5348"/>'

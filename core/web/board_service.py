@@ -287,7 +287,7 @@ def variant_notation(notations: Mapping[str, Notation], name: str | None) -> Not
 
 
 def describe(spec: VariantSpec, style: str) -> dict[str, Any]:
-    """Return what is needed to draw a variant: sizes, hands, names, and pictures as SVG."""
+    """Return the sizes, hands, names and pictures (SVG) by which a variant is drawn."""
     return {
         "name": spec.variant,
         "title": spec.title,

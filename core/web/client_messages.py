@@ -12,7 +12,7 @@ from typing import Any
 
 from variant_ai.core.errors import DataError, unknown
 from variant_ai.core.system.text_tables import counted
-from variant_ai.core.web.web_settings import Limits
+from variant_ai.core.web.web_settings import VisitorLimits
 
 MAX_ID = 2**53
 MAX_WORD = 200
@@ -128,7 +128,7 @@ class ClientMessage:
     fields: dict[str, Any]
 
 
-def read_message(text: str, limits: Limits) -> ClientMessage:
+def read_message(text: str, limits: VisitorLimits) -> ClientMessage:
     """Parse and check a message of the page. Raises DataError that names what is wrong."""
     if len(text) > limits.message:
         raise DataError(f"a message has at most {limits.message} characters")
@@ -159,7 +159,7 @@ class MessageError(DataError):
         self.id = id
 
 
-def _checked(given: dict[str, Any], kinds: dict[str, str], limits: Limits) -> dict[str, Any]:
+def _checked(given: dict[str, Any], kinds: dict[str, str], limits: VisitorLimits) -> dict[str, Any]:
     for name in given:
         if name not in kinds:
             raise DataError(unknown("field", name[:40], sorted(kinds)))
@@ -174,7 +174,7 @@ def _checked(given: dict[str, Any], kinds: dict[str, str], limits: Limits) -> di
     return found
 
 
-def _value(name: str, kind: str, value: Any, limits: Limits) -> Any:
+def _value(name: str, kind: str, value: Any, limits: VisitorLimits) -> Any:
     """Return a value if it is of its kind. Raises DataError."""
     if kind in ("name", "text", "long"):
         most = {"name": MAX_WORD, "text": MAX_TEXT, "long": limits.spec}[kind]

@@ -140,7 +140,7 @@ class RunService:
 
 
 def _is_run(folder: Path) -> bool:
-    return (folder / CONFIG).is_file() or (folder / "settings.yaml").is_file()
+    return (folder / CONFIG).is_file() or ReinforceFolder(folder).exists()
 
 
 def _changed(folder: Path) -> float:
@@ -157,7 +157,7 @@ def _changed(folder: Path) -> float:
 def _kind(folder: Path) -> dict[str, Any]:
     """Return `kind`, `variant`, and `net`: True if there is one to play against. Raises DataError."""
     net = (folder / MODEL).is_file()
-    if (folder / "settings.yaml").is_file():
+    if ReinforceFolder(folder).exists():
         name = ReinforceFolder(folder).settings().variant
         return {
             "kind": "reinforce",

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from variant_ai.core.engine.protocols.chosen_options import strength_of
+from variant_ai.core.engine.protocols.engine_options import LEAST_ELO, MOST_ELO
 from variant_ai.core.errors import DataError, VariantAIError
+from variant_ai.core.search.move.clock import Clock, TimeManager
 from variant_ai.core.web.client_messages import ClientMessage, MessageError, read_message
 from variant_ai.core.web.search_schedule import SearchJob
 from variant_ai.core.web.search_service import engine_name
@@ -26,9 +28,8 @@ QUESTION_SECONDS = 60.0
 LONGEST_QUEUE = 256
 """Answers that wait for a slow reader; beyond that, reports during a search are left out."""
 DEFAULT_NODES = 800
-LEAST_ELO, MOST_ELO = 800, 2600
-SHARE_OF_CLOCK, SHARE_OF_INCREMENT = 1 / 30, 0.7
-"""Parts of the time left and of the increment that a move may take."""
+OVERHEAD = 0.2
+"""Seconds of a move that pass between the page's clock and the search."""
 LINES_OF_WEAK = 24
 """Moves among which a weakened engine chooses."""
 SEARCHES = ("search", "policy", "planes", "tree")
@@ -164,11 +165,9 @@ class Visitor:
             return {**query, "action": message.type}, 10.0
         nodes, seconds = fields.get("nodes"), fields.get("seconds")
         if "clock" in fields:
-            clock = fields["clock"]
-            left, increment = clock.get("left", 0.0), clock.get("increment", 0.0)
-            seconds = min(
-                left * SHARE_OF_CLOCK + increment * SHARE_OF_INCREMENT, max(left - 0.2, 0.01)
-            )
+            clock = Clock(fields["clock"].get("left", 0.0), fields["clock"].get("increment", 0.0))
+            own_moves = len(query["moves"]) // 2
+            seconds = TimeManager(overhead=OVERHEAD).budget(clock, own_moves).target
         if nodes is None and seconds is None:
             nodes = DEFAULT_NODES
         multipv = min(fields.get("multipv", 1), 64)

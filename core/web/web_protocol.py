@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from variant_ai.core.web.client_messages import MAX_ID, MAX_TEXT, MAX_WORD, MESSAGES, RESULTS, TAGS
-from variant_ai.core.web.web_settings import Limits
+from variant_ai.core.web.web_settings import VisitorLimits
 
 ASYNCAPI = "3.0.0"
 ABOUT = (
@@ -16,9 +16,9 @@ ABOUT = (
 )
 
 
-def protocol_document(limits: Limits | None = None) -> dict[str, Any]:
+def protocol_document(limits: VisitorLimits | None = None) -> dict[str, Any]:
     """Return the AsyncAPI document. limits: those of a server; None: the usual ones."""
-    bounds = limits or Limits()
+    bounds = limits or VisitorLimits()
     messages = {
         name: {
             "name": name,
@@ -76,7 +76,7 @@ def protocol_document(limits: Limits | None = None) -> dict[str, Any]:
     }
 
 
-def _schema(kind: str, limits: Limits) -> dict[str, Any]:
+def _schema(kind: str, limits: VisitorLimits) -> dict[str, Any]:
     """Return the JSON schema of a kind of field."""
     move = {"type": "string", "maxLength": 20}
     schemas: dict[str, dict[str, Any]] = {

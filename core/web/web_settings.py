@@ -11,7 +11,7 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True)
-class Limits:
+class VisitorLimits:
     """Bounds of the work of visitors. A request beyond them is rejected or cut down."""
 
     nodes: int = 1_000_000
@@ -48,7 +48,7 @@ class WebSettings:
     """Processes that search."""
     runs: tuple[Path, ...] = ()
     """Folders in which run folders are looked for."""
-    limits: Limits = Limits()
+    limits: VisitorLimits = VisitorLimits()
 
     @property
     def is_local(self) -> bool:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.web.client_messages import FIELDS, read_message
-from variant_ai.core.web.web_settings import Limits, is_loopback
+from variant_ai.core.web.web_settings import VisitorLimits, is_loopback
 
-LIMITS = Limits()
+LIMITS = VisitorLimits()
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),

@@ -99,6 +99,23 @@ export function checkbox(
   return h('label', { class: 'check' }, box, text);
 }
 
+/** A box that is closed at first: a title, a sentence, a button, and a place for what it brings. */
+export function disclosure(
+  title: string,
+  about: string,
+  action: HTMLElement,
+  ...content: HTMLElement[]
+): HTMLDetailsElement {
+  return h(
+    'details',
+    { class: 'gamebox' },
+    h('summary', {}, title),
+    h('p', { class: 'faint' }, about),
+    h('div', { class: 'row' }, action),
+    ...content
+  );
+}
+
 const region = h('div', { class: 'unseen', 'aria-live': 'polite', role: 'status' });
 
 /** Let a screen reader say something. */

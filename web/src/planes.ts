@@ -1,6 +1,6 @@
 // The input planes of the net, as small pictures.
 
-import { button, h, replace } from './dom';
+import { button, disclosure, h, replace } from './dom';
 import type { Session } from './session';
 import { talk } from './talk';
 
@@ -15,16 +15,10 @@ export class PlanesBox {
     private readonly session: Session,
     private readonly net: () => string
   ) {
-    this.element = h(
-      'details',
-      { class: 'gamebox' },
-      h('summary', {}, 'What the net sees'),
-      h(
-        'p',
-        { class: 'faint' },
-        'The input planes of this position, from the view of the player to move, whose first rank is below.'
-      ),
-      h('div', { class: 'row' }, button('Show the input planes', () => void this.open())),
+    this.element = disclosure(
+      'What the net sees',
+      'The input planes of this position, from the view of the player to move, whose first rank is below.',
+      button('Show the input planes', () => void this.open()),
       this.problem,
       this.body
     );

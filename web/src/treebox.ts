@@ -1,6 +1,6 @@
 // The search tree, opened level by level.
 
-import { button, h, replace } from './dom';
+import { button, disclosure, h, replace } from './dom';
 import { scoreText } from './play';
 import type { Session } from './session';
 import { talk } from './talk';
@@ -23,16 +23,10 @@ export class TreeBox {
     private readonly session: Session,
     private readonly net: () => string
   ) {
-    this.element = h(
-      'details',
-      { class: 'gamebox' },
-      h('summary', {}, 'What each visit went to'),
-      h(
-        'p',
-        { class: 'faint' },
-        'The tree of the search of this position. Each move shows its visits, the prior of the net, and its value for the player who makes it.'
-      ),
-      h('div', { class: 'row' }, button('Show the tree as it is now', () => void this.open([], this.body))),
+    this.element = disclosure(
+      'What each visit went to',
+      'The tree of the search of this position. Each move shows its visits, the prior of the net, and its value for the player who makes it.',
+      button('Show the tree as it is now', () => void this.open([], this.body)),
       this.problem,
       this.body
     );

@@ -23,6 +23,8 @@ EMPTY = "<empty>"
 MAX_NUMBER = 2_000_000_000
 """Largest bound of a number. Some bridges read bounds as 32-bit integers, and clients send back the
 defaults that such a bridge has cut off."""
+LEAST_ELO, MOST_ELO = 800, 2600
+"""Range of limited strengths."""
 AUTO = -1
 """Default of numbers that a spec may set, and their least value: many clients send back every
 default, and any other number would then override the spec."""
@@ -170,7 +172,7 @@ _FIRST = (
            "choice", ucci=False),
     _check("UCI_LimitStrength", False, "Play with about the strength UCI_Elo, by fewer nodes and a "
            "temperature. The scale was not measured against people", ucci=False),
-    _spin("UCI_Elo", 1600, 800, 2600, "Strength with UCI_LimitStrength, on a scale that only "
+    _spin("UCI_Elo", 1600, LEAST_ELO, MOST_ELO, "Strength with UCI_LimitStrength, on a scale that only "
           "resembles Elo", ucci=False),
     _spin("Skill Level", 20, 0, 20, "Below 20 the same as UCI_LimitStrength with UCI_Elo "
           "800 + 90 a level"),
