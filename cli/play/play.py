@@ -32,7 +32,6 @@ from variant_ai.cli.common.search_options import (
     load_engine,
     net_options,
 )
-from variant_ai.core.engine.protocols.engine_options import LEAST_ELO, MOST_ELO
 from variant_ai.core.errors import MoveError, VariantAIError
 from variant_ai.core.spec.catalogue import home_path
 
@@ -76,9 +75,7 @@ HELP = """\
     help="Your side; none: the engine plays itself.",
 )
 @click.option(
-    "--elo",
-    type=click.IntRange(LEAST_ELO, MOST_ELO),
-    help="Limit the engine to about this strength.",
+    "--elo", type=click.IntRange(800, 2600), help="Limit the engine to about this strength."
 )
 @fen_option()
 @notation_option("san")

@@ -192,8 +192,9 @@ def _win(win: Win) -> str:
         return f"giving {win.checks} checks"
     if win.extinct is not None:
         return f"leaving the other side without {win.extinct}"
+    assert win.reaches is not None  # a new kind of win needs words here
     safely = " if it is not attacked there" if win.safe else ""
-    return f"bringing {win.piece} to {zone_in_words(win.reaches or ())}{safely}"
+    return f"bringing {win.piece} to {zone_in_words(win.reaches)}{safely}"
 
 
 def board_drawing(spec: VariantSpec, colour: int) -> str:

@@ -55,7 +55,7 @@ class SearchChoice(Section):
     noise_alpha: float | None = Field(default=None, gt=0)
     """PUCT: concentration of the noise; by default 10 / number of legal moves."""
     fpu_reduction: float = Field(default=0.2, ge=0, le=2)
-    """PUCT: value of untried moves below that of their parent; 0 at a root with noise."""
+    """PUCT: how far the value of untried moves lies below that of their parent; 0 at a root with noise."""
     cpuct: float = Field(default=1.5, gt=0)
     """PUCT: exploration constant."""
     forced_playouts: float = Field(default=2.0, ge=0)

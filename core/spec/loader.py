@@ -31,8 +31,8 @@ Known = Mapping[tuple[str, ...], tuple[str, Collection[str]]]
 def load_spec(path: str | Path, *, known: Known | None = None) -> VariantSpec:
     """Read and check a spec. Raises SpecError: a line per mistake, each with its location.
 
-    With `known`, names that are not registered are among the mistakes; without, whoever uses them
-    finds out.
+    With `known`, names that are not registered are among the mistakes; without it, the
+    error appears where the name is first used.
     """
     return _parsed_spec(read_spec_file(Path(path)), str(path), known)
 

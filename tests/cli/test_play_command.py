@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -120,3 +121,13 @@ def test_help_shows_a_move_of_the_variant() -> None:
     move = line.split("play a move")[0].split()[-1]
     again = CliRunner().invoke(cli, ["play", "-V", "xiangqi", *NET], input=f"{move}\nquit\n")
     assert "is no legal move" not in again.output
+
+
+def test_the_range_of_strengths_is_that_of_the_engine() -> None:
+    """Written in the command, which may import nothing of the engine before it runs."""
+    from variant_ai.cli.play.play import command
+    from variant_ai.core.engine.protocols.engine_options import LEAST_ELO, MOST_ELO
+
+    accepted = next(one.type for one in command.params if one.name == "elo")
+    assert isinstance(accepted, click.IntRange)
+    assert (accepted.min, accepted.max) == (LEAST_ELO, MOST_ELO)

@@ -146,7 +146,7 @@ class Tournament:
         """Last lines of players in the game that they lost, by its number."""
 
     def stop(self) -> None:
-        """End soon: running games are lost."""
+        """Stop soon; games in progress are discarded."""
         self._pool.stop()
         if self._starting is not None:
             self._starting.kill()

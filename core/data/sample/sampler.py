@@ -170,7 +170,7 @@ class Sampler(BatchMaker):
         a drawn game for both players in a value label, in [-1, 1].
 
         Every game is replayed once here. Raises DataError if there is no position, or a code is not
-        a move (the store is damaged, or made under other rules), or the value labels are none, SpecError for `mirror` if the spec
+        a move (the store is damaged, or made under other rules), or the value labels are not valid, SpecError for `mirror` if the spec
         is not symmetric.
         """
         if batch < 1:

@@ -29,7 +29,7 @@ from variant_ai.core.rules.kernel.rule_tables import compile_tables
 from variant_ai.core.rules.position import POSITION, Position, new_position
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
 from variant_ai.core.rules.verdicts import move_count_detail, stalemate_detail
-from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.schema import VariantSpec, Win
 
 _REASONS = {
     CHECKMATE: "checkmate",
@@ -46,6 +46,16 @@ def is_compiled(rules: Rules) -> TypeGuard[KernelRules]:
     """Return True if compiled code may use the tables instead of calling the methods. A subclass of
     the kernel may return something else."""
     return type(rules) is KernelRules
+
+
+def _win_detail(win: Win) -> str:
+    """Describe an item of `wins` that ended a game."""
+    if win.checks is not None:
+        return f"{win.checks} checks given"
+    if win.reaches is not None:
+        return f"{win.piece} reaches its goal"
+    assert win.extinct is not None  # a new kind of win needs words here
+    return f"{win.extinct} captured"
 
 
 class _Scratch(threading.local):
@@ -142,12 +152,5 @@ class KernelRules(Rules):
         if reason == MOVE_COUNT:
             return move_count_detail(self.spec)
         if reason == VARIANT_WIN:
-            return "; ".join(
-                f"{win.checks} checks given"
-                if win.checks
-                else f"{win.piece} reaches its goal"
-                if win.reaches
-                else f"{win.extinct} captured"
-                for win in self.spec.rules.wins
-            )
+            return "; ".join(map(_win_detail, self.spec.rules.wins))
         return ""

@@ -32,7 +32,7 @@ TARGET_CAP = 0.5
 """Largest share of the remaining time for a move: an increment after the move cannot be spent before
 it."""
 LEAST = 0.001
-"""Seconds for a move if no time is left, or even less: some clients show negative times."""
+"""Seconds for a move if no time, or negative time, is left: some clients show negative times."""
 
 NO_TIME, LITTLE_TIME = 3.0, 6.0
 """Factors of the reserve, which is the difference between the largest and the usual lag, compared with the

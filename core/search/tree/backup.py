@@ -5,7 +5,7 @@ The value of a node is a function of its edges ([MCGS] keeps a mean instead):
     Q(n) = (V(n) + sum over a of N(n, a) * Q(n, a)) / (1 + sum over a of N(n, a))
 
 where V(n) is the evaluator's value and Q(n, a) = -Q(child). It is computed again for every node of the
-path, so a change of a child by another parent's visits reaches this path at its next visit. The
+path, so changes to a child by visits through another parent reach this path at its next visit. The
 probability of a draw, which selection does not use, is the mean over the visits.
 
 With the backups `q-epsilon` and `none` an edge keeps the mean of the values that passed through it, and

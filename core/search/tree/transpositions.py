@@ -1,6 +1,6 @@
 """Transposition table: from a position's full key to its node.
 
-Two positions share a node if nothing differs that the network or the rules use: the position itself
+Two positions share a node if they agree in everything that the network or the rules use: the position itself
 (pieces, hands, castling, en passant, checks left), and those counters and last moves that the spec's
 planes or rules use. With the ply among them, the ply increases along every edge and the graph has no
 cycle; [CrazyAra-preprint] section 9.2.5 uses the move counter and the no-progress counter for the same

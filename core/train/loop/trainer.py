@@ -66,7 +66,7 @@ RECOVERY_CUT = 0.5
 
 
 class DivergedError(VariantAIError):
-    """The loss is not a number, or far too great, and returning to a checkpoint did not help."""
+    """The loss is not a number, or far too large, and returning to a checkpoint did not help."""
 
 
 class Trainer(BaseTrainer):

@@ -55,7 +55,7 @@ class TrainState:
     """Factor of the learning rate, reduced by recoveries."""
     recoveries: int = 0
     seconds: float = 0.0
-    """Training time, including the time before a resumption."""
+    """Training time, including the time before the run was resumed."""
     window: dict[str, float] = field(default_factory=dict)
     """Sums of the metrics since the last log line."""
     further: dict[str, float] = field(default_factory=dict)
