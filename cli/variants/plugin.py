@@ -71,5 +71,5 @@ def new(name: str, reader: bool, notation: bool, folder: Path | None, as_json: b
         f"  pip install -e {shlex.quote(f'{folder}[testing]')}\n"
         f"  pytest {shown}\n"
         f"  {ai} reinforce -V {name} --minutes 10\n"
-        f"Then change the rules in {next(f for f in files if f.suffix == '.yaml')}."
+        f"Then change the rules in {folder / next(f for f in files if f.suffix == '.yaml')}."
     )

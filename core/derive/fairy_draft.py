@@ -34,6 +34,8 @@ from variant_ai.core.testing.random_games import random_move
 WALKS, WALK_PLIES = 3, 60
 """Random games in which every move must have an action, and their length."""
 MOST_GAPS = 60
+LONGEST_LEAP = 3
+"""Greatest length of a straight leap that has a letter in Betza notation."""
 UNSTORED = "games can be played but not stored: moves also place walls or drop promoted pieces"
 
 
@@ -153,7 +155,13 @@ def _close(tree: dict[str, Any], symbol: str, dx: int, dy: int, to: str) -> None
     if (dx, dy) == (0, 0):
         tree["policy"] = ["derived", "pass"]
         return
-    word = write_betza([Movement(dx, dy, 1, True, True)])
+    length = max(abs(dx), abs(dy))
+    straight = 0 in (dx, dy) or abs(dx) == abs(dy)
+    if straight and length > LONGEST_LEAP:  # as a ride: it allows shorter moves, which does no harm
+        movement = Movement(dx // length, dy // length, length, True, True)
+    else:
+        movement = Movement(dx, dy, 1, True, True)
+    word = write_betza([movement])
     if word in piece["moves"]:
         raise SpecError(f"{symbol} moves by {word}, which has no action")
     piece["moves"] += word

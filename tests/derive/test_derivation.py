@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
 from variant_ai.core.derive.derivation import derive
-from variant_ai.core.derive.fairy_draft import read_tree
+from variant_ai.core.derive.fairy_draft import UNSTORED, read_tree
 from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import SpecError, UnknownNameError
 from variant_ai.core.rules import make_rules
@@ -55,6 +55,14 @@ def test_other_variants_run_in_the_kernel(name: str) -> None:
     assert found.engine == "kernel", found.why_fairy or found.failure
     report = check_rules(read_tree(found.tree), 60, seed=5)
     assert report.agrees, report.first_difference
+
+
+def test_a_long_straight_move_is_said_as_a_ride() -> None:
+    """A lance that turns back goes four squares; no letter is a leap of four."""
+    found = derive("micro", positions=20)
+    assert found.engine == "fairy", found.failure
+    assert "W4" in found.tree["pieces"]["L"]["moves"]
+    assert UNSTORED in found.notes
 
 
 @pytest.mark.parametrize("name", ON_FAIRY)
