@@ -18,7 +18,7 @@ from variant_ai.core.spec.schema import Drawing, VariantSpec
 
 OWN, LETTERS, WESTERN = "own", "letters", "western"
 STYLES = {
-    OWN: "As the variant's spec says",
+    OWN: "The variant's own",
     LETTERS: "Letters",
     WESTERN: "Western figures",
 }

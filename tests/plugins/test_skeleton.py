@@ -56,10 +56,10 @@ def test_what_to_do_next_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("My Game", "did you mean 'my-game'? accepted: at most 40 small letters"),
+        ("My Game", "did you mean 'my-game'? accepted: at most 40 lower-case letters"),
         ("5x5", "did you mean 'x'? accepted"),
         ("-", "no such option|'-' is not a name"),
-        ("a" * 41, "accepted: at most 40 small letters"),
+        ("a" * 41, "accepted: at most 40 lower-case letters"),
         ("chess", "'chess' is a variant already, of the plugin 'specs'"),
         ("specs", "'specs' is an installed plugin already"),
         ("variant-ai-mine", "give 'mine'"),

@@ -177,6 +177,8 @@ def test_a_game_by_keyboard(server: Server) -> None:
         table = Table(page, 8, 8)
         table.wait(2)
         assert table.moves[0] == "e2e4"
+        hint = page.get_by_label("Type a move").get_attribute("placeholder")
+        assert hint is not None and hint.startswith("such as ")
         page.get_by_label("Type a move").fill("Nf3")
         page.keyboard.press("Enter")
         table.wait(4)

@@ -13,8 +13,13 @@ export function moveBox(session: Session, play: (uci: string) => void): HTMLElem
     autocomplete: 'off',
     spellcheck: 'false',
     maxlength: 20,
-    placeholder: 'Nf3, e2e4, P@e4 …',
   });
+  const hint = () => {
+    const move = session.position?.legal[0];
+    input.placeholder = move ? `such as ${move}` : '';
+  };
+  hint(); // the game may be open already
+  session.onchange(hint);
   const problem = h('small', { class: 'problem', role: 'alert' });
   const send = async () => {
     const text = input.value.trim();
