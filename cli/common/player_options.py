@@ -109,9 +109,9 @@ def load_openings(
     DataError."""
     from variant_ai.cli.common.notation_options import make_resolver
     from variant_ai.core.arena.games.openings import (
-        Opening,
         line_openings,
         played_out,
+        random_starts,
         sampled_from_store,
     )
     from variant_ai.core.data.store.game_store import Store
@@ -128,7 +128,7 @@ def load_openings(
         plies = (settings.least, settings.most)
         found += sampled_from_store(store, rules, settings.count or 100, plies, seed)
     if not found:
-        return (Opening(),)
+        return random_starts(rules, settings.count or 100, seed)
     usable: list[Opening] = []
     over: list[str] = []
     for number, opening in enumerate(found, start=1):

@@ -103,10 +103,15 @@ def command(
     after a move of the engine is from the engine's point of view.
     """
     from variant_ai.api import Position
+    from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled, shuffled_start
 
     if save is not None:
         require_folder(save)
     spec = load_variant(variant)
+    if fen is None and is_shuffled(spec):
+        number = random.randrange(STARTS)
+        fen = shuffled_start(spec, number)
+        click.echo(f"Start position {number} of {STARTS}; the same again: --fen {number}")
     position = Position(spec, fen)
     weaker: dict[str, Any] = {}
     if elo is not None:

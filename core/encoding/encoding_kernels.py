@@ -39,6 +39,7 @@ from variant_ai.core.rules.position import (
     DOUBLE_STEP,
     DROP,
     EN_PASSANT,
+    MAX_RIGHTS,
     NORMAL,
     PASS,
     PROMOTION,
@@ -210,10 +211,13 @@ def move_of(A: PolicyTables, P: Position, i: Number, action: Number) -> Number:
         return move
     if special & CASTLES:
         for r in range(np.int64(A[0]["rights"])):
+            walk = np.int64(A[0]["right_first"][r])
+            if r < MAX_RIGHTS:
+                walk += np.int64(P[i]["homes"][r])
             if (
                 np.int64(A[0]["right_colour"][r]) == side
-                and np.int64(A[0]["right_from"][r]) == origin
-                and np.int64(A[0]["right_to"][r]) == target
+                and np.int64(A[0]["walk_from"][walk]) == origin
+                and np.int64(A[0]["walk_target"][walk]) == target
                 and (np.int64(P[i]["castling"]) >> r) & 1
             ):
                 return move | (CASTLING << 14) | (np.int64(r) << 17)

@@ -37,6 +37,8 @@ STEPS = 1024
 STEP_ORIGIN = STEPS // 2
 NO_PLANE = -1
 MAX_RIGHTS = 16
+MAX_WALKS = 84
+"""Castlings from all squares that king and rook may begin on."""
 
 # Operations that fill an input plane. SCATTER planes are set to 0 and then marked square by square.
 (SCATTER, COLOUR, MOVE_NUMBER, HALFMOVE, REPETITIONS, HAND, CAPTURED, RIGHT, CHECKS) = range(9)
@@ -85,8 +87,9 @@ POLICY = np.dtype(
         ("doubles", "i1", (COLOUR_STRIDE, MAX_SQUARES)),  # [type][origin as seen]: 1: double step
         ("rights", "i4"),
         ("right_colour", "i1", (MAX_RIGHTS,)),
-        ("right_from", "i2", (MAX_RIGHTS,)),
-        ("right_to", "i2", (MAX_RIGHTS,)),
+        ("right_first", "i2", (MAX_RIGHTS,)),  # first of its walks
+        ("walk_from", "i2", (MAX_WALKS,)),  # origin of the move, per walk
+        ("walk_target", "i2", (MAX_WALKS,)),
     ],
     align=True,
 )

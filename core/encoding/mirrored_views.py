@@ -44,6 +44,8 @@ def swapped_position(spec: VariantSpec, position: Position) -> Position:
     sides = len(spec.castling)
     rights = int(position[0]["castling"])
     record["castling"] = rights >> sides | (rights & (1 << sides) - 1) << sides
+    homes = position[0]["homes"]
+    record["homes"][: 2 * sides] = [*homes[sides : 2 * sides], *homes[:sides]]
     record["side"] = 1 - int(position[0]["side"])
     record["ply"] = int(position[0]["ply"]) // 2 * 2 + int(record["side"])
     return other

@@ -133,6 +133,8 @@ class FlatLabels(LabelEncoder):
             return False
         files = self.spec.board.files
         homes = {side.king.split("-")[0] for side in self.spec.castling.values()}
+        if self.spec.rules.shuffle != "none":
+            return origin // files in {int(home[1:]) - 1 for home in homes}
         return square_name(origin, files) in homes
 
     def _outcomes(self, letter: str, origin: int, target: int) -> list[tuple[int, str]]:

@@ -139,8 +139,10 @@ class PolicyMap:
         record["rights"] = len(rights)
         for right in rights:
             record["right_colour"][right.bit] = right.colour
-            record["right_from"][right.bit] = right.king_from
-            record["right_to"][right.bit] = right.king_to
+            record["right_first"][right.bit] = self.types.first_walks[right.bit]
+        for number, walk in enumerate(self.types.castling_walks):
+            record["walk_from"][number] = walk.king_from
+            record["walk_target"][number] = walk.target
         geometry = Geometry(self.spec)
         for kind in self.types.all:
             if kind.piece.royal and rights:

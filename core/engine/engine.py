@@ -250,6 +250,8 @@ class Engine:
     def spec(self) -> VariantSpec:
         """Return the spec of the chosen variant. Raises UnknownNameError, SpecError."""
         name = self.options.text("UCI_Variant")
+        if self.options.is_on("UCI_Chess960"):
+            name = self.builder.shuffled(name)
         if self._spec is None or self._spec.variant != name:
             spec = self.builder.spec(name)
             self._drop_search()

@@ -100,6 +100,11 @@ class EngineBuilder:
         name = given.strip().lower()
         return name if name in self.files else self._by_fairy_name.get(name, given)
 
+    def shuffled(self, name: str) -> str:
+        """Return the variant with shuffled start positions that belongs to one, which has its name and
+        960: `chess960`. Without it the name is returned unchanged."""
+        return f"{name}960" if f"{name}960" in self.files else name
+
     def supports(self, name: str, protocol: str) -> bool:
         """Return True if the variant's spec lists the protocol; without a list it is UCI only."""
         return protocol in self._names.get(name, SpecNames()).protocols

@@ -25,7 +25,7 @@ from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.rules.verdicts import PLAYERS, idle_winner, ordinal
 
-IDENTITY = ("board", "hands", "side", "castling", "ep", "wins_left")
+IDENTITY = ("board", "hands", "side", "castling", "homes", "ep", "wins_left")
 """Fields in which repeated positions agree: all except counters and derived fields."""
 MAX_REPETITIONS = 127
 

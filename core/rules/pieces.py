@@ -7,10 +7,10 @@ This makes a mask of promoted squares unnecessary.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from variant_ai.core.rules.position import piece_colour, piece_type
+from variant_ai.core.rules.position import Position, piece_colour, piece_type
 from variant_ai.core.spec.schema import Piece, VariantSpec
 
 
@@ -32,9 +32,10 @@ class PieceType:
 
 @dataclass(frozen=True)
 class CastlingRight:
-    """One castling right of one colour, bit i of `POSITION['castling']`; squares are absolute."""
+    """Squares of one castling right of one colour; squares are absolute."""
 
     bit: int
+    """Bit of the right in `POSITION['castling']`."""
     letter: str
     """Letter in the FEN: `K`, `Q`, `k`, `q`."""
     colour: int
@@ -42,6 +43,18 @@ class CastlingRight:
     king_to: int
     rook_from: int
     rook_to: int
+    takes_rook: bool = False
+    """True if the move is written as the king that takes its own rook."""
+
+    @property
+    def is_right_of_king(self) -> bool:
+        """True if the rook begins on a later file than the king."""
+        return self.rook_from > self.king_from
+
+    @property
+    def target(self) -> int:
+        """Target square of the move."""
+        return self.rook_from if self.takes_rook else self.king_to
 
 
 class PieceTypes:
@@ -109,7 +122,8 @@ class PieceTypes:
 
     @cached_property
     def castling_rights(self) -> tuple[CastlingRight, ...]:
-        """Rights of the first player in spec order, then of the second player (ranks mirrored)."""
+        """Rights of the first player in spec order, then of the second player (ranks mirrored), with
+        the squares of the start position."""
         files, ranks = self.spec.board.files, self.spec.board.ranks
 
         def square(name: str, colour: int) -> int:
@@ -129,6 +143,37 @@ class PieceTypes:
                         king_to=square(king[1], colour),
                         rook_from=square(rook[0], colour),
                         rook_to=square(rook[1], colour),
+                        takes_rook=self.spec.rules.shuffle != "none",
                     )
                 )
         return tuple(rights)
+
+    @cached_property
+    def castling_walks(self) -> tuple[CastlingRight, ...]:
+        """All squares from which the rights may be used, those of one right after those of another.
+
+        With `shuffle:` king and rook may begin on any squares of their rank, the king between two
+        rooks; otherwise each right has one walk.
+        """
+        if self.spec.rules.shuffle == "none":
+            return self.castling_rights
+        files = self.spec.board.files
+        walks: list[CastlingRight] = []
+        for right in self.castling_rights:
+            first = right.king_from - right.king_from % files
+            for king in range(first + 1, first + files - 1):
+                right_of_king = range(king + 1, first + files)
+                left_of_king = range(first, king)
+                for rook in right_of_king if right.is_right_of_king else left_of_king:
+                    walks.append(replace(right, king_from=king, rook_from=rook))
+        return tuple(walks)
+
+    @cached_property
+    def first_walks(self) -> tuple[int, ...]:
+        """Index of the first walk of each right in `castling_walks`."""
+        bits = [walk.bit for walk in self.castling_walks]
+        return tuple(bits.index(right.bit) for right in self.castling_rights)
+
+    def castling_walk(self, position: Position, bit: int) -> CastlingRight:
+        """Squares of a right that is held in a position."""
+        return self.castling_walks[self.first_walks[bit] + int(position[0]["homes"][bit])]

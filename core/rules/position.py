@@ -11,7 +11,8 @@ and indexing inside takes a fifth of the time of passing a scalar record.
       bits  0-6   target square
       bits  7-13  origin square (0 for drops)
       bits 14-16  kind: NORMAL, PROMOTION, DROP, CASTLING, EN_PASSANT, DOUBLE_STEP, PASS
-      bits 17-21  argument: type promoted to, hand index dropped, castling right used; else 0
+      bits 17-21  argument: type promoted to, hand index dropped, castling right used; else 0.
+                  The target of castling is the king's; with `shuffle:` it is the rook's square
       bits 22-28  extra, for some variants of the engine `fairy`: 1 + the square of a wall that the
                   move places, or `TURNED` for a piece that is turned over (dropped with its
                   promoted side up, or demoted by moving); else 0
@@ -32,6 +33,8 @@ from variant_ai.core.jit import array, element
 MAX_SQUARES = 128
 MAX_LAST_MOVES = 8
 MAX_HAND_KINDS = 16
+MAX_RIGHTS = 6
+"""Castling rights of both colours."""
 COLOUR_STRIDE = 32
 
 POSITION = np.dtype(
@@ -44,6 +47,9 @@ POSITION = np.dtype(
         ("checks", "i2", (2,)),  # checks this colour has given since the clock was reset
         ("side", "i1"),  # colour to move
         ("castling", "i1"),  # bit i: right i of pieces.castling_rights still held
+        # with `shuffle:`, squares that king and rook of held right i came from: number of the walk
+        # among those of the right (`pieces.castling_walks`); else 0
+        ("homes", "i1", (MAX_RIGHTS,)),
         ("ep", "i1"),  # square a passant piece may capture on, -1 none; set only if one can
         ("kings", "i1", (2,)),  # square of the royal piece, -1 none
         ("wins_left", "i1", (2,)),  # checks this colour still has to give to win (three-check), 0
@@ -162,6 +168,8 @@ def position_key(position: Position, more: Sequence[str] = ()) -> np.uint64:
     e.p. square, checks left to win; and `more` that a record does not hold."""
     record = position[0]
     digest = hashlib.blake2b(digest_size=8)
+    if record["homes"].any():
+        digest.update(record["homes"].tobytes())
     for field in ("board", "hands", "side", "castling", "ep", "wins_left"):
         digest.update(record[field].tobytes())
     digest.update(" ".join(more).encode())

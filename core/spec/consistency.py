@@ -172,6 +172,7 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
     elif spec.fairy is not None and spec.fairy not in FAIRY_NAMES:
         yield Issue(("fairy",), unknown_fairy_variant(spec.fairy, spec.variant))
     yield from _castling_issues(spec)
+    yield from _shuffle_issues(spec)
     if spec.hands is not None:
         yield from _hand_issues(spec, spec.hands)
     rules = spec.rules
@@ -209,6 +210,27 @@ def _ini_issues(spec: VariantSpec, text: str) -> Iterator[Issue]:
         return
     if spec.fairy not in names:
         yield Issue(("fairy",), unknown("variant of the ini file", spec.fairy or "", names))
+
+
+def _shuffle_issues(spec: VariantSpec) -> Iterator[Issue]:
+    """Check that `shuffle:` has the pieces and castling sides that it needs."""
+    path: Path = ("rules", "shuffle")
+    if spec.rules.shuffle == "none":
+        return
+    if spec.rules.engine != "kernel":
+        yield Issue(
+            path, f"the engine {spec.rules.engine!r} has no shuffled starts; use the kernel"
+        )
+    rows = spec.rules.start.split()[0].partition("[")[0].split("/")
+    if sorted(rows[-1]) != sorted("RNBQKBNR") or rows[0] != rows[-1].lower():
+        yield Issue(
+            path,
+            "chess960 needs a start position with R N B Q K B N R on the first rank, in any order, "
+            "and the same pieces opposite",
+        )
+    sides = [(walk.king.split("-"), walk.rook.split("-")) for walk in spec.castling.values()]
+    if sorted(king[0][0] < rook[0][0] for king, rook in sides) != [False, True]:
+        yield Issue(path, "chess960 needs two `castling:` sides, one with each rook")
 
 
 def _castling_issues(spec: VariantSpec) -> Iterator[Issue]:

@@ -263,7 +263,11 @@ def _moves_of_pieces(spec: VariantSpec) -> Iterator[_PolicyRow]:
 
 
 def castling_steps(spec: VariantSpec) -> set[Step]:
-    """Displacements of the castling king, in both players' views."""
+    """Displacements of the castling king, in both players' views; with `shuffle:`, to its rook on any
+    other file."""
+    if spec.castling and spec.rules.shuffle != "none":
+        far = spec.board.files - 1  # the king is never on the edge
+        return {(dx, 0) for dx in range(1 - far, far) if dx}
     steps: set[Step] = set()
     for side in spec.castling.values():
         a, b = (square_of(name, spec.board) for name in side.king.split("-"))

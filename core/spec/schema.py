@@ -192,6 +192,11 @@ class Rules(Model):
         description="rules engine: kernel (compiled), fairy, or one of a plugin",
     )
     start: str = Field(description="FEN of the start position")
+    shuffle: Literal["none", "chess960"] = Field(
+        default="none",
+        description="first ranks of new games: as in `start`, or one of the 960 of Fischer random "
+        "chess; with it, king and rook castle from any files to the squares of `castling:`",
+    )
     stalemate: Literal["draw", "loss", "win"] = Field(
         default="draw", description="result for the side that has no legal move and is not in check"
     )

@@ -138,7 +138,8 @@ def _castling_issues(
         for colour in claimed or [c for c in (0, 1) if kings[c] or not royal]:
             if not issues:
                 issues += _home_issues(spec, side, colour, home, kings[colour])
-        yield from issues or _own_move_issues(spec, side, home, kings)
+        if issues or spec.rules.shuffle == "none":  # else the move is written to the rook's square
+            yield from issues or _own_move_issues(spec, side, home, kings)
 
 
 def _shape_issues(spec: VariantSpec, side: _Side) -> Iterator[Issue]:

@@ -28,6 +28,7 @@ from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.errors import DataError, FenError, MoveError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled, random_start, shuffled_start
 from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.system.text_tables import counted
 
@@ -207,21 +208,32 @@ def _without_counters(fen: str) -> str:
     return " ".join(word for word in fen.split() if not word.isdigit())
 
 
+def random_starts(rules: Rules, count: int, seed: int) -> tuple[Opening, ...]:
+    """Different random start positions, at most `count`; the only one of a variant without
+    `shuffle:`."""
+    if not is_shuffled(rules.spec):
+        return (Opening(),)
+    numbers = random.Random(f"starts {seed}").sample(range(STARTS), min(count, STARTS))
+    return tuple(Opening(shuffled_start(rules.spec, number)) for number in numbers)
+
+
 def random_lines(
     rules: Rules, count: int, plies: tuple[int, int], seed: int
 ) -> tuple[Opening, ...]:
     """Sample at most `count` lines of random legal moves to different positions, none of which ends
-    the game. plies: minimum and maximum. Without such a line the start position is returned."""
+    the game; with `shuffle:` from random start positions. plies: minimum and maximum. Without such a
+    line the start position is returned."""
     chance = random.Random(f"random lines {seed}")
     found: dict[str, Opening] = {}
     for _ in range(STORE_TRIES * count):
-        game = Game(rules)
+        start = random_start(rules.spec, chance)
+        game = Game(rules, start)
         for _ in range(chance.randint(*plies)):
             if game.outcome() is not None:
                 break
             game.push(random_move(chance, game))
         if game.outcome() is None:
-            found.setdefault(_without_counters(game.fen()), Opening(None, tuple(game.moves)))
+            found.setdefault(_without_counters(game.fen()), Opening(start, tuple(game.moves)))
         if len(found) == count:
             break
     return tuple(found.values()) or (Opening(),)
@@ -238,8 +250,13 @@ class OpeningSampler:
         self._seen: set[str] = set()
 
     def opening(self, number: int) -> Opening:
-        """Given opening of game `number`."""
-        return self.openings[number % len(self.openings)]
+        """Given opening of game `number`; instead of the start position, a random one with
+        `shuffle:`."""
+        opening = self.openings[number % len(self.openings)]
+        if opening == Opening():
+            chance = random.Random(f"start {self.seed} {number}")
+            return Opening(random_start(self.rules.spec, chance))
+        return opening
 
     def game(self, number: int) -> Game:
         """Sample the start of game `number`; call in the order of numbers. It differs from the

@@ -30,6 +30,7 @@ from variant_ai.core.errors import EngineError, MoveError
 from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.shuffled_starts import is_shuffled
 from variant_ai.core.rules.text.notation import SanNotation, UciNotation, uci
 from variant_ai.core.search.report import MATE, MATE_RANGE
 
@@ -460,9 +461,12 @@ def program_player(
     the program has them. Raises EngineError if the program does not exist."""
     kind = cast(type[ProgramPlayer[Any]], PROGRAM_PROTOCOLS.load(spec.protocol))
     first_rank = kind.first_rank(rules) if spec.ranks is None else spec.ranks
+    soft_options = dict(soft_options or {})
+    if is_shuffled(rules.spec):
+        soft_options["UCI_Chess960"] = "true"
     coordinates = Coordinates(rules, first_rank=first_rank, other_letters=spec.letters == "also")
     player = kind(
-        kind.make_client(spec, soft_options or {}),
+        kind.make_client(spec, soft_options),
         coordinates,
         spec.variant or rules.spec.fairy or rules.spec.variant,
         name=spec.name,

@@ -22,7 +22,7 @@ from variant_ai.core.spec.schema import VariantSpec
 
 OPENING_PLIES = 40
 """Games with the same first plies, so many of them, share a group: copies and continuations."""
-_SAME = ("board", "hands", "side", "castling", "ep", "wins_left")
+_SAME = ("board", "hands", "side", "castling", "homes", "ep", "wins_left")
 _MAX_FENS = 4096
 
 

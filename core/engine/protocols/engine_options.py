@@ -176,8 +176,9 @@ _FIRST = (
           "resembles Elo", ucci=False),
     _spin("Skill Level", 20, 0, 20, "Below 20 the same as UCI_LimitStrength with UCI_Elo "
           "800 + 90 a level"),
-    _check("UCI_Chess960", False, "Castling is read in both notations at any time; without effect",
-           ucci=False, effect=False),
+    _check("UCI_Chess960", False, "Play the variant with shuffled start positions that belongs to "
+           "the chosen one: chess960 for chess. Castling is then written as the king that takes its "
+           "rook, and read in both notations at any time", ucci=False),
     Option("UCI_Opponent", "string", about=_NO_EFFECT, ucci=False, effect=False),
     Option("SyzygyPath", "string", about=_NO_EFFECT, ucci=False, effect=False),
     _spin("SyzygyProbeDepth", 1, 1, 100, _NO_EFFECT, ucci=False, effect=False),

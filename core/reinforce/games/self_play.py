@@ -31,6 +31,7 @@ from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, Sear
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
+from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled, shuffled_start
 from variant_ai.core.search.forest.forest_arrays import ENDED, RESIGNED
 from variant_ai.core.search.forest.forest_search import (
     ForestSearch,
@@ -168,7 +169,7 @@ class BaseSelfPlay(ABC):
         least, most = variety.random_plies
         for attempt in range(MOST_ATTEMPTS):
             plies = int(rng.integers(least, most + 1)) if attempt < MOST_ATTEMPTS - 1 else 0
-            game = Game(self.rules)
+            game = Game(self.rules, self._first_position(rng))
             for _ in range(min(plies, variety.max_plies - 1)):
                 moves = game.legal_moves()
                 game.push(int(moves[rng.integers(len(moves))]))
@@ -177,6 +178,12 @@ class BaseSelfPlay(ABC):
             if game.outcome() is None:
                 return game
         raise AssertionError("the start position ends the game")
+
+    def _first_position(self, rng: np.random.Generator) -> str | None:
+        """FEN of a random start position; None if the variant has only one."""
+        if not is_shuffled(self.spec):
+            return None
+        return shuffled_start(self.spec, int(rng.integers(STARTS)))
 
     def _record(self, playing: _Playing, resigned: int | None) -> GameRecord | None:
         """Record of a game whose moves are all in `searched`; None if it has not ended. resigned:
@@ -202,7 +209,7 @@ class BaseSelfPlay(ABC):
         record = GameRecord(
             self.spec.variant,
             moves=list(game.moves),
-            start_fen=None,
+            start_fen=self.rules.fen(game.positions[0]) if is_shuffled(self.spec) else None,
             result=result,
             white=PLAYER,
             black=PLAYER,

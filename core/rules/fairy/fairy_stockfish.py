@@ -89,6 +89,7 @@ def spec_settings(spec: VariantSpec, *, move_count: bool, chase: bool) -> dict[s
         "chasingRule": rules.repetition.perpetual_chase if chase else "none",
         "stalemateValue": rules.stalemate,
         "countingRule": rules.counting,
+        **({"chess960": "true"} if rules.shuffle == "chess960" else {}),
     }
 
 

@@ -17,10 +17,13 @@ from variant_ai.core.rules.kernel.rule_tables import (
     COUNTS_PIECES,
     DROPS_RESET,
     HAND_COUNTS,
+    MAX_HOMES,
     MAX_PASSANT,
+    SHUFFLED,
     WINS_BY_CHECKS,
     ZOBRIST_CASTLING,
     ZOBRIST_HANDS,
+    ZOBRIST_HOMES,
     ZOBRIST_PASSANT,
     ZOBRIST_SIDE,
     ZOBRIST_WINS,
@@ -110,8 +113,10 @@ def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
         board[origin] = 0
         key ^= zobrist[piece * MAX_SQUARES + origin]
         if kind == CASTLING:
-            rook_from = np.int64(t["castle_squares"][argument, 2])
-            rook_to = np.int64(t["castle_squares"][argument, 3])
+            walk = np.int64(t["castle_first"][argument]) + r["homes"][argument]
+            target = np.int64(t["castle_squares"][walk, 1])
+            rook_from = np.int64(t["castle_squares"][walk, 2])
+            rook_to = np.int64(t["castle_squares"][walk, 3])
             rook = np.int64(board[rook_from])
             board[rook_from] = 0
             board[rook_to] = rook
@@ -143,6 +148,9 @@ def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
         rights = np.int64(r["castling"])
         if rights != 0:
             kept = rights & t["rights_kept"][origin] & t["rights_kept"][target]
+            if t["features"] & SHUFFLED:
+                kept = rights_kept(t, r, rights, origin, target)
+                key ^= forget_homes(t, r, rights ^ kept)
             if kept != rights:
                 r["castling"] = kept
                 key ^= zobrist[ZOBRIST_CASTLING + rights] ^ zobrist[ZOBRIST_CASTLING + kept]
@@ -160,11 +168,39 @@ def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
         for k in range(t["keeps"] - 1, 0, -1):
             r["last_moves"][k] = r["last_moves"][k - 1]
         came_from = MAX_SQUARES if kind == DROP else origin
-        r["last_moves"][0] = 1 + target + came_from * MAX_SQUARES  # `position.last_move`
+        r["last_moves"][0] = (
+            1 + np.int64(move & 127) + came_from * MAX_SQUARES
+        )  # `position.last_move`
     if t["features"] & WINS_BY_CHECKS:
         count_check(t, r, us)
     if t["features"] & COUNTS_PIECES:
         count_pieces(t, r, us, taken, kind == PROMOTION)
+
+
+@inlined
+def rights_kept(
+    t: TablesRow, r: PositionRow, rights: Number, origin: Number, target: Number
+) -> Number:
+    """Castling rights that are left when a piece goes from `origin` to `target`, with `shuffle:`."""
+    kept = rights
+    for right in range(t["rights"]):
+        if (rights >> right) & 1:
+            walk = np.int64(t["castle_first"][right]) + r["homes"][right]
+            king, rook = t["castle_squares"][walk, 0], t["castle_squares"][walk, 2]
+            if origin in (king, rook) or target in (king, rook):
+                kept &= ~(1 << right)
+    return kept
+
+
+@inlined
+def forget_homes(t: TablesRow, r: PositionRow, lost: Number) -> Number:
+    """Clear the homes of lost rights, a bit mask, and return the change of the key."""
+    change = t["zobrist"][0] ^ t["zobrist"][0]
+    for right in range(t["rights"]):
+        if (lost >> right) & 1:
+            change ^= t["zobrist"][ZOBRIST_HOMES + right * MAX_HOMES + np.int64(r["homes"][right])]
+            r["homes"][right] = 0
+    return change
 
 
 @inlined
@@ -275,6 +311,10 @@ def full_key(t: Tables, p: Position, i: Number) -> Number:
             key ^= zobrist[row + np.int64(r["hands"][colour, hand])]
         key ^= zobrist[ZOBRIST_WINS + 16 * colour + np.int64(r["wins_left"][colour])]
     key ^= zobrist[ZOBRIST_CASTLING + np.int64(r["castling"])]
+    if table["features"] & SHUFFLED:
+        for right in range(table["rights"]):
+            if (np.int64(r["castling"]) >> right) & 1:
+                key ^= zobrist[ZOBRIST_HOMES + right * MAX_HOMES + np.int64(r["homes"][right])]
     if r["ep"] >= 0:
         key ^= zobrist[ZOBRIST_PASSANT + np.int64(r["ep"])]
     if r["side"] == 1:

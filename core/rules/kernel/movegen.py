@@ -378,31 +378,32 @@ def castling_moves(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n
     for right in range(t["rights"]):
         if t["castle_colour"][right] != us or (p["castling"] >> right) & 1 == 0:
             continue
+        walk = np.int64(t["castle_first"][right]) + p["homes"][right]
         free = True
         i = 0
-        while free and t["castle_empty"][right, i] >= 0:
-            free = board[t["castle_empty"][right, i]] == 0
+        while free and t["castle_empty"][walk, i] >= 0:
+            free = board[t["castle_empty"][walk, i]] == 0
             i += 1
         i = 0
-        while free and t["castle_safe"][right, i] >= 0:
-            free = not attacked(t, p, 1 - us, np.int64(t["castle_safe"][right, i]))
+        while free and t["castle_safe"][walk, i] >= 0:
+            free = not attacked(t, p, 1 - us, np.int64(t["castle_safe"][walk, i]))
             i += 1
-        origin = np.int64(t["castle_squares"][right, 0])
-        target = np.int64(t["castle_squares"][right, 1])
-        if free and safe_castled(t, p, right, 1 - us):
+        origin = np.int64(t["castle_squares"][walk, 0])
+        target = np.int64(t["castle_squares"][walk, 4])
+        if free and safe_castled(t, p, walk, 1 - us):
             out["move"][n] = target | (origin << ORIGIN) | (CASTLING << KIND) | (right << ARGUMENT)
             n += 1
     return n
 
 
 @inlined
-def safe_castled(t: TablesRow, p: PositionRow, right: Number, them: Number) -> Truth:
+def safe_castled(t: TablesRow, p: PositionRow, walk: Number, them: Number) -> Truth:
     """Return True if the king is safe after castling: a rook that was not at the edge may have
     protected it."""
     board = p["board"]
     squares = t["castle_squares"]
-    king_from, king_to = np.int64(squares[right, 0]), np.int64(squares[right, 1])
-    rook_from, rook_to = np.int64(squares[right, 2]), np.int64(squares[right, 3])
+    king_from, king_to = np.int64(squares[walk, 0]), np.int64(squares[walk, 1])
+    rook_from, rook_to = np.int64(squares[walk, 2]), np.int64(squares[walk, 3])
     king, rook = board[king_from], board[rook_from]
     board[king_from] = 0
     board[rook_from] = 0

@@ -30,7 +30,13 @@ from variant_ai.core.rules.kernel.move_programs import (
     reverse_program,
 )
 from variant_ai.core.rules.pieces import PieceType, PieceTypes
-from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_HAND_KINDS, MAX_SQUARES, piece_code
+from variant_ai.core.rules.position import (
+    COLOUR_STRIDE,
+    MAX_HAND_KINDS,
+    MAX_RIGHTS,
+    MAX_SQUARES,
+    piece_code,
+)
 from variant_ai.core.rules.text.fen import parse_fen
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.plane_layout import last_moves_shown
@@ -41,8 +47,11 @@ CODES = 2 * COLOUR_STRIDE
 FORWARD_WORDS = 1 << 19
 REVERSE_WORDS = 1 << 18
 MAX_CHOICES = 24
-MAX_RIGHTS = 6
 MAX_WALK = 12
+MAX_WALKS = 84
+"""Castlings of both colours from all squares that king and rook may begin on."""
+MAX_HOMES = 64
+"""Walks of one right."""
 MAX_PASSANT = 4
 HAND_COUNTS = 128
 MAX_PIECE_MOVES = 256
@@ -71,6 +80,8 @@ MAY_REPEAT = 2048
 """A piece may have two moves to one square, such as a slide and a leap."""
 COUNTS_PIECES = 512
 """Makruk's counting: a limit of moves to mate, depending on the pieces left."""
+SHUFFLED = 4096
+"""King and rooks may begin on any files."""
 
 # Bits of `resets` beyond those of the types.
 CAPTURES_RESET, DROPS_RESET = 1 << 30, 1 << 29
@@ -84,7 +95,8 @@ ZOBRIST_CASTLING = ZOBRIST_HANDS + 2 * MAX_HAND_KINDS * HAND_COUNTS
 ZOBRIST_PASSANT = ZOBRIST_CASTLING + (1 << MAX_RIGHTS)
 ZOBRIST_WINS = ZOBRIST_PASSANT + MAX_SQUARES
 ZOBRIST_SIDE = ZOBRIST_WINS + 2 * 16
-ZOBRIST_NUMBERS = ZOBRIST_SIDE + 1
+ZOBRIST_HOMES = ZOBRIST_SIDE + 1
+ZOBRIST_NUMBERS = ZOBRIST_HOMES + MAX_RIGHTS * MAX_HOMES
 
 TABLES = np.dtype(
     [
@@ -113,9 +125,11 @@ TABLES = np.dtype(
         ("no_drop_mate", "i1", (MAX_HAND_KINDS,)),
         # castling, per right
         ("castle_colour", "i1", (MAX_RIGHTS,)),
-        ("castle_squares", "i1", (MAX_RIGHTS, 4)),  # king from, king to, rook from, rook to
-        ("castle_empty", "i1", (MAX_RIGHTS, MAX_WALK)),  # ended by -1
-        ("castle_safe", "i1", (MAX_RIGHTS, MAX_WALK)),  # squares the king passes, ended by -1
+        ("castle_first", "i1", (MAX_RIGHTS,)),  # first of its walks
+        # castling, per walk
+        ("castle_squares", "i1", (MAX_WALKS, 5)),  # king from, to, rook from, to, move's target
+        ("castle_empty", "i1", (MAX_WALKS, MAX_WALK)),  # ended by -1
+        ("castle_safe", "i1", (MAX_WALKS, MAX_WALK)),  # squares the king passes, ended by -1
         ("rights_kept", "i1", (MAX_SQUARES,)),  # mask when something leaves or enters a square
         # ends
         ("stalemate", "i4"),  # value for the side without a move: -1, 0, 1
@@ -341,14 +355,18 @@ def _fill_castling(table: Any, types: PieceTypes, geometry: Geometry) -> None:
     table["rights_kept"] = (1 << len(rights)) - 1
     table["castle_empty"] = -1
     table["castle_safe"] = -1
-    for i, right in enumerate(rights):
+    for right in rights:
+        table["castle_colour"][right.bit] = right.colour
+        table["castle_first"][right.bit] = types.first_walks[right.bit]
+    table["features"] |= SHUFFLED * (types.spec.rules.shuffle != "none")
+    for i, right in enumerate(types.castling_walks):
         king = _walk(right.king_from, right.king_to)
         rook = _walk(right.rook_from, right.rook_to)
         own = (right.king_from, right.rook_from)
         empty = [s for s in dict.fromkeys([*king, *rook]) if s not in own]
         safe = king[1:]
-        table["castle_colour"][i] = right.colour
-        table["castle_squares"][i] = right.king_from, right.king_to, right.rook_from, right.rook_to
+        squares = (right.king_from, right.king_to, right.rook_from, right.rook_to, right.target)
+        table["castle_squares"][i] = squares
         table["castle_empty"][i, : len(empty)] = empty
         table["castle_safe"][i, : len(safe)] = safe
         for square in own:

@@ -2,13 +2,16 @@
 
     board [pocket]   side   castling e.p.   checks left   halfmove clock   move number
 
+Variants with `shuffle:` write the files of the rooks as castling rights, and the number of a start
+position alone stands for its FEN.
+
 A variant's FEN has the fields of its start position: shogi has no castling and no e.p. field,
 three-check has one for the checks left, and makruk has the counting limit in the e.p. field and the
 counted plies as clock. Missing fields at the end get defaults.
 
 Some forms are read but never written: pockets as `/Qn` after the last rank and as `[-]`, letters
 of `also:`, side `r` for the first player, checks given as `+1+0` at the end. Castling rights are
-kept only if king and rook are on their squares, and an e.p. square only if it can be captured on,
+kept only if king and rook are on their squares (with `shuffle:` on any of their rank), and an e.p. square only if it can be captured on,
 so that equal positions have equal records. The key is left 0 for the rules engine.
 """
 
@@ -29,6 +32,7 @@ from variant_ai.core.rules.position import (
     piece_type,
     square_index,
 )
+from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled, shuffled_start
 from variant_ai.core.rules.text.piece_limits import Hands, PieceLimits
 from variant_ai.core.spec.zones import square_name
 from variant_ai.core.system.text_tables import counted
@@ -130,6 +134,9 @@ class _FenFormat:
         fields = text.split()
         if not fields:
             _reject(text, "the text is empty")
+        if len(fields) == 1 and _NUMBER.match(fields[0]) and is_shuffled(self.types.spec):
+            number = self._number(text, "start position", fields[0], STARTS - 1)
+            fields = shuffled_start(self.types.spec, number).split()
         board, hands = self._placement(fields[0], text, lenient)
         # before counts could overflow the record
         problem = self.limits.overflow(hands) if lenient else self.limits.problem(board, hands)
@@ -152,7 +159,11 @@ class _FenFormat:
                 record["kings"][colour] = board.index(king)
         rest = fields[2:]
         if self.has_rights or rest[:2] == ["-", "-"]:
-            record["castling"] = self._castling(text, rest[0], board, lenient) if rest else 0
+            record["castling"], homes = (
+                self._castling(text, rest[0], board, lenient) if rest else (0, {})
+            )
+            for bit, home in homes.items():
+                record["homes"][bit] = home
             field = rest[1] if len(rest) > 1 else "-"
             counts = self.counting and field != "-"
             if counts and not (lenient and self._is_one_square(field)):
@@ -237,9 +248,13 @@ class _FenFormat:
             hands[letter.islower()].append(self.hand_of[letter.upper()])
         return hands
 
-    def _castling(self, text: str, field: str, board: list[int], lenient: bool) -> int:
-        """Parse rights into bits; those whose king or rook is not on its square are dropped, and so
-        are those of a player without a king."""
+    def _castling(
+        self, text: str, field: str, board: list[int], lenient: bool
+    ) -> tuple[int, dict[int, int]]:
+        """Parse rights into bits, and into homes by bit. Rights whose king or rook is not on its
+        square are dropped, and so are those of a player without a king."""
+        if self.types.spec.rules.shuffle != "none":
+            return self._shuffled_rights(text, field, board)
         royal = self.types.royal
         rights = {right.letter: right for right in self.types.castling_rights}
         held = 0
@@ -254,7 +269,51 @@ class _FenFormat:
             at_home = all(board[s] == self.home[s] for s in (right.king_from, right.rook_from))
             if at_home and king and royal in (-1, piece_type(king)):
                 held |= 1 << right.bit
-        return held
+        return held, {}
+
+    def _shuffled_rights(
+        self, text: str, field: str, board: list[int]
+    ) -> tuple[int, dict[int, int]]:
+        """Parse rights of Shredder-FEN (the rook's file: `HAha`) or X-FEN (`KQkq`: the outermost rook
+        on that side of the king) into bits and homes."""
+        types, files = self.types, self.files
+        held, homes = 0, {}
+        for letter in "" if field == "-" else field:
+            rights = [r for r in types.castling_rights if r.letter.isupper() == letter.isupper()]
+            file = ord(letter.lower()) - 97
+            by_side = any(right.letter == letter for right in rights)
+            if not by_side and not (letter.isascii() and 0 <= file < files):
+                known = "".join(right.letter for right in types.castling_rights)
+                last = chr(96 + files)
+                accepted = f"rights are {known}, or files of rooks, A-{last.upper()} and a-{last}"
+                _reject(text, f"castling {shorten(field, 50)}: {accepted}, or '-'")
+            fits = []
+            for number, walk in enumerate(types.castling_walks):
+                start = types.castling_rights[walk.bit]
+                king, rook = self.home[start.king_from], self.home[start.rook_from]
+                if walk.letter.isupper() != letter.isupper():
+                    continue
+                if board[walk.king_from] != king or board[walk.rook_from] != rook:
+                    continue
+                if walk.letter == letter if by_side else walk.rook_from % files == file:
+                    fits.append((abs(walk.rook_from - walk.king_from), number, walk.bit))
+            if fits:
+                _, number, bit = max(fits)
+                held |= 1 << bit
+                homes[bit] = number - types.first_walks[bit]
+        return held, homes
+
+    def _right_letters(self, position: Position) -> str:
+        """Rights as written in a FEN; with `shuffle:` the files of the rooks."""
+        held = int(position[0]["castling"])
+        rights = [right for right in self.types.castling_rights if held >> right.bit & 1]
+        if self.types.spec.rules.shuffle == "none":
+            return "".join(right.letter for right in rights)
+        letters = ""
+        for right in rights:
+            letter = chr(97 + self.types.castling_walk(position, right.bit).rook_from % self.files)
+            letters += letter if right.colour else letter.upper()
+        return letters
 
     def _passant(self, text: str, field: str, board: list[int], side: int) -> int:
         """Parse the e.p. square; -1 if nothing can be captured there."""
@@ -317,9 +376,7 @@ class _FenFormat:
         record = position[0]
         fields = [self._board_text(position), "wb"[int(record["side"])]]
         if self.has_rights:
-            held = int(record["castling"])
-            letters = [r.letter for r in self.types.castling_rights if held >> r.bit & 1]
-            fields.append("".join(letters) or "-")
+            fields.append(self._right_letters(position) or "-")
             ep, limit = int(record["ep"]), int(record["count_limit"])
             fields.append(str(limit) if limit else "-" if ep < 0 else square_name(ep, self.files))
         if self.checks:

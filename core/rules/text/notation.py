@@ -318,19 +318,23 @@ class MoveText:
             for move in moves[(moves & ORIGIN_AND_TARGET) == (target | origin << 7)].tolist()
             if move_kind(move) != DROP
         ]
-        if not fits:  # the king takes its own rook
-            rights = self.rules.types.castling_rights
+        if not fits:  # castling, written in the other way
             fits = [
                 move
                 for move in moves.tolist()
                 if move_kind(move) == CASTLING
                 and move_origin(move) == origin
-                and rights[move_argument(move)].rook_from == target
+                and target in self._ends(move_argument(move))
             ]
         if wall:
             square = self.square(wall)
             fits = [m for m in fits if square is not None and move_extra(m) == 1 + square]
         return self.choose(fits, promoted)
+
+    def _ends(self, right: int) -> tuple[int, int]:
+        """Squares to which a castling king may be written to go: its own target, and the rook."""
+        walk = self.rules.types.castling_walk(self.position, right)
+        return walk.king_to, walk.rook_from
 
     def drop(self, piece: str, square: str) -> int:
         """Find the drop of a piece (either case; empty: the pawn) on a square."""
