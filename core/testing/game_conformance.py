@@ -33,6 +33,7 @@ from variant_ai.core.rules.position import (
     piece_type,
     view,
 )
+from variant_ai.core.rules.shuffled_starts import random_start
 from variant_ai.core.rules.verdicts import PLAYERS
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import zone_squares
@@ -71,6 +72,7 @@ def check_game_ends(
         style = rng.choice(STYLES)
         if fen is None and (style == "cycle" or rng.random() < 0.3):
             fen = random_endgame(rules, rng)
+        fen = fen or random_start(spec, rng)
         _compare_game(Game(rules, fen), reference, style, rng, max_plies, report)
         report.games += 1
     return report

@@ -29,6 +29,7 @@ from variant_ai.core.rules.position import (
     move_kind,
     same_position,
 )
+from variant_ai.core.rules.shuffled_starts import random_start
 from variant_ai.core.spec.catalogue import similar_names
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.child_processes import WorkerPool
@@ -128,7 +129,7 @@ def _compare(
     report = Report("rules", spec.variant, rules.name)
     rng = random.Random(seed)
     while report.positions < positions and report.agrees:
-        fen = rng.choice(starts) if starts and report.games % 2 else None
+        fen = rng.choice(starts) if starts and report.games % 2 else random_start(spec, rng)
         _ComparedGame(rules, reference, fen, rng, report).run(positions)
         report.games += 1
     return report

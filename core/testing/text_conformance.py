@@ -17,6 +17,7 @@ from variant_ai.core.errors import MoveError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.shuffled_starts import random_start
 from variant_ai.core.rules.text.notation import Notation, core_notations
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.testing.random_games import STYLES, random_move, uci_text
@@ -49,7 +50,8 @@ def check_notation(
     rng = random.Random(seed)
     earlier: list[str] = []
     for number in range(games):
-        game = Game(rules, rng.choice(starts) if starts and number % 2 else None)
+        given = rng.choice(starts) if starts and number % 2 else None
+        game = Game(rules, given or random_start(rules.spec, rng))
         style = rng.choice(STYLES)
         while game.ply < PLIES and game.outcome() is None:
             texts = _written(notation, rules, game.position, game.legal_moves().tolist())

@@ -7,13 +7,21 @@ from pathlib import Path
 import pytest
 from toy_engine import SHORT, changed, generator, played
 
-from variant_ai.core.arena.games.openings import Opening, read_lines, read_positions
+from variant_ai.core.arena.games.openings import (
+    Opening,
+    OpeningSampler,
+    random_lines,
+    random_starts,
+    read_lines,
+    read_positions,
+)
 from variant_ai.core.data.read.line_formats import MoveListReader
 from variant_ai.core.data.read.resolve import Resolver
+from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import core_notations
-from variant_ai.core.spec import DataError
+from variant_ai.core.spec import DataError, builtin_specs, load_spec
 
 
 def test_openings_from_a_file(one_rules: Rules, tmp_path: Path) -> None:
@@ -94,3 +102,18 @@ def test_a_file_without_games_says_why(one_rules: Rules, tmp_path: Path) -> None
     file.write_text("e2e4 z9z9\n")
     with pytest.raises(DataError, match=r"lines.pgn: there is no opening in it \("):
         read_lines(file, 5, [MoveListReader()], lambda: Resolver(one_rules, core_notations()))
+
+
+def test_games_of_a_shuffled_variant_begin_at_different_starts() -> None:
+    rules = make_rules(load_spec(builtin_specs()["chess960"]))
+    starts = [opening.fen for opening in random_starts(rules, 100, seed=1)]
+    assert len(set(starts)) == 100
+    assert starts == [opening.fen for opening in random_starts(rules, 100, seed=1)]
+    assert len(random_starts(rules, 5000, seed=1)) == 960
+    sampler = OpeningSampler(rules, (Opening(),), (0, 0), seed=2)
+    opened = [sampler.game(number) for number in range(8)]
+    assert len({game.fen() for game in opened}) == 8
+    assert [sampler.opening(number).fen for number in range(8)] == [g.fen() for g in opened]
+    assert all(opening.fen for opening in random_lines(rules, 5, (2, 4), seed=3))
+    usual = make_rules(load_spec(builtin_specs()["chess"]))
+    assert random_starts(usual, 100, seed=1) == (Opening(),)

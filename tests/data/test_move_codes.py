@@ -99,6 +99,8 @@ CODES = {
     "atomic": "0df019c01d49b563",
     "capablanca": "afb77cf47afa41b3",
     "chess": "0df019c01d49b563",
+    "chess960": "0df019c01d49b563",
+    "crazyhouse960": "9f157436b423b93f",
     "crazyhouse": "9f157436b423b93f",
     "dobutsu": "041b7b044ed14972",
     "dobutsu-royal": "041b7b044ed14972",

@@ -90,3 +90,14 @@ def test_a_model_path_that_is_not_valid(net: Path, model: str) -> None:
 def test_a_missing_home_folder_is_not_expanded() -> None:
     assert home_path("~nobody-of-that-name/x") == Path("~nobody-of-that-name/x")
     assert home_path("~/x") == Path.home() / "x"
+
+
+def test_the_sibling_with_shuffled_starts_is_found_by_its_name() -> None:
+    builder = EngineBuilder(builtin_specs(), "crazyhouse", Source)
+    names = ("chess", "crazyhouse", "xiangqi", "chess960")
+    assert [builder.shuffled(name) for name in names] == [
+        "chess960",
+        "crazyhouse960",
+        "xiangqi",
+        "chess960",
+    ]

@@ -772,3 +772,15 @@ def test_perft_of_any_depth(depth: int, nodes: int | None) -> None:
         last = client.until("Nodes")[-1]
         assert nodes is None or last == f"Nodes searched: {nodes}"
         assert client.ask() == []
+
+
+def test_uci_chess960_plays_the_sibling_with_shuffled_starts() -> None:
+    fen = "r4k1r/8/8/8/8/8/8/R4K1R w KQkq - 0 1"
+    with hello() as client:
+        client.ask("setoption name UCI_Variant value chess")
+        client.ask("setoption name UCI_Chess960 value true")
+        assert client.ask(f"position fen {fen} moves f1h1") == []
+        assert any("R4RK1 b ha - 1 1" in line for line in client.ask("d"))
+        client.ask("setoption name UCI_Chess960 value false")
+        refused = client.ask(f"position fen {fen} moves f1h1")
+        assert any("illegal" in line for line in refused)

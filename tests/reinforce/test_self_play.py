@@ -52,7 +52,9 @@ def games_of(playing: BaseSelfPlay, count: int) -> dict[int, GameRecord]:
 
 
 @pytest.mark.parametrize("kind", ["gumbel", "puct"])
-@pytest.mark.parametrize("variant", ["dobutsu", "minixiangqi", "crazyhouse", "xiangqi"])
+@pytest.mark.parametrize(
+    "variant", ["dobutsu", "minixiangqi", "crazyhouse", "xiangqi", "crazyhouse960"]
+)
 def test_games_keep_the_rules(variant: str, kind: str) -> None:
     playing = player(variant, search={"kind": kind, "full_share": 0.6})
     rules = make_rules(playing.spec)
@@ -60,7 +62,7 @@ def test_games_keep_the_rules(variant: str, kind: str) -> None:
         assert record.visits is not None and record.root_values is not None
         assert record.trains is not None and record.generation == 7
         assert len(record.visits) == len(record.root_values) == len(record.trains) == record.plies
-        game = Game(rules)
+        game = Game(rules, record.start_fen)
         for ply, move in enumerate(record.moves):
             assert game.outcome() is None
             legal = game.legal_moves().tolist()
@@ -205,3 +207,9 @@ def test_rules_that_are_not_compiled() -> None:
         assert record.visits is not None and record.generation == 2
         searched = record.visits[record.opening_plies :]
         assert all(sum(n for _, n in ply) == FULL_WEIGHT for ply in searched)
+
+
+def test_shuffled_games_begin_at_different_starts() -> None:
+    starts = [game.start_fen for game in games_of(player("chess960"), 8).values()]
+    assert None not in starts and len(set(starts)) >= 7
+    assert {game.start_fen for game in games_of(player("chess"), 4).values()} == {None}

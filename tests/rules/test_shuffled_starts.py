@@ -56,7 +56,7 @@ def test_all_starts_differ_and_keep_the_rules_of_the_shuffle() -> None:
 
 def test_a_number_stands_for_its_fen(rules: KernelRules) -> None:
     assert rules.fen(rules.position("17")) == shuffled_start(rules.spec, 17)
-    with pytest.raises(FenError, match="960.*0 to 959"):
+    with pytest.raises(FenError, match=r"960.*0 to 959"):
         rules.position("960")
     with pytest.raises(SettingError, match="0 to 959"):
         shuffled_start(CHESS, 960)
