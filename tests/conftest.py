@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -28,3 +29,12 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the real games in {folder}")
     return folder
+
+
+@pytest.fixture(autouse=True, scope="module")
+def handlers_of_signals() -> Iterator[None]:
+    """No module leaves handlers of signals behind."""
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    yield
+    after = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    assert after == before

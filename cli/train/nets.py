@@ -1,4 +1,5 @@
-"""`variant-ai nets`: list the networks that can be trained, with their size and speed."""
+"""`variant-ai nets`: list the networks that can be trained, with their size and speed; adopt one of
+another project."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from variant_ai.cli.common.console import (
     print_table,
 )
 from variant_ai.cli.common.network_options import net_size, size_options
+from variant_ai.cli.train.nets_adopt import adopt
 
 if TYPE_CHECKING:
     from variant_ai.core.encoding import Encoder
@@ -24,10 +26,36 @@ if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
 
 
-@click.command(
+class _Nets(click.Group):
+    """A group that lists networks if no other command of it is named."""
+
+    default = "list"
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        known = (*self.commands, "-h", "--help")
+        return super().parse_args(ctx, args if args and args[0] in known else [self.default, *args])
+
+
+@click.group(
+    cls=_Nets,
     epilog=examples(
-        "variant-ai nets",
-        "variant-ai nets -V NAME",
+        "variant-ai nets", "variant-ai nets -V NAME --time", "variant-ai nets adopt --help"
+    ),
+)
+def command() -> None:
+    """List the networks that can be trained, or adopt one of another project.
+
+    `list` may be left out.
+    """
+
+
+command.add_command(adopt)
+
+
+@command.command(
+    "list",
+    epilog=examples(
+        "variant-ai nets list -V NAME",
         "variant-ai nets -V NAME --blocks 5 --channels 64",
         "# the options of one net, and its layers",
         "variant-ai nets risev2-mobile -V NAME",
@@ -35,7 +63,7 @@ if TYPE_CHECKING:
         "variant-ai nets -V NAME --time --measurements 50",
         "variant-ai nets risev2-mobile -V NAME --time --evaluator onnx --evaluator openvino@bf16",
         "variant-ai nets -V NAME --time --device cuda --evaluator torch@bf16",
-    )
+    ),
 )
 @click.argument("net", required=False)
 @click.option(
@@ -83,7 +111,7 @@ if TYPE_CHECKING:
 )
 @click.option("--threads", type=COUNT, help="--time: threads of an evaluation.")
 @json_option
-def command(
+def list_nets(
     net: str | None,
     variants: tuple[str, ...],
     head: str | None,

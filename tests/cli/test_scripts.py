@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import atexit
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from variant_ai.cli.common.console import EXIT_ERROR, EXIT_INTERRUPTED, run_script
 from variant_ai.core.errors import DataError
+from variant_ai.core.system import interrupts
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def own_program(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a program does to its process ends with the test: with these handlers, a signal in a later
+    test would end the whole test run."""
+    before = {number: signal.getsignal(number) for number in interrupts.SIGNALS}
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    monkeypatch.setattr(interrupts, "_program", interrupts._Program())
+    yield
+    atexit.unregister(interrupts._ignore_signals)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def ended(error: BaseException | None, returned: int | None = None) -> object:
@@ -36,6 +53,12 @@ def test_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert "a.store: is empty" in capsys.readouterr().err
     assert ended(FileNotFoundError(2, "No such file or directory", "b.pgn")) == EXIT_ERROR
     assert "b.pgn: No such file or directory" in capsys.readouterr().err
+
+
+def test_signals_are_answered_until_the_end() -> None:
+    assert ended(None) == 0
+    assert signal.getsignal(signal.SIGTERM) == interrupts._program.answer
+    assert interrupts._program.age == "over"
 
 
 def test_errors_of_the_program_keep_their_traceback() -> None:

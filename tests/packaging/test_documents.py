@@ -46,8 +46,12 @@ def check(line: str) -> None:
     command: click.Command = cli
     while isinstance(command, click.Group) and args and not args[0].startswith("-"):
         inner = command.get_command(click.Context(command), args[0])
+        if inner is None and hasattr(command, "default"):
+            break
         assert inner is not None, f"there is no command {args[0]!r}: {line}"
         command, args = inner, args[1:]
+    if isinstance(command, click.Group) and hasattr(command, "default"):
+        command = command.commands[command.default]
     known = {"-h", "--help"} | {
         option
         for parameter in command.get_params(click.Context(command))

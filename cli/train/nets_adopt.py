@@ -1,0 +1,131 @@
+"""`variant-ai nets adopt`: make another project's ONNX net one of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from variant_ai.cli.common.console import (
+    FILE,
+    examples,
+    json_option,
+    load_variant,
+    note,
+    print_facts,
+    print_json,
+    variant_option,
+)
+from variant_ai.cli.common.output_files import replace_option, require_new
+
+if TYPE_CHECKING:
+    from variant_ai.core.spec.schema import VariantSpec
+
+POSITIONS = 100
+"""Positions of random games on which the policy is tried."""
+LITTLE = 0.5
+"""Mean probability of legal moves below which a layout is probably wrong."""
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai nets adopt model.onnx -V crazyhouse --layout crazyara-crazyhouse -o adopted.onnx",
+        "variant-ai nets adopt model.onnx -V NAME --layout mine.yaml -o adopted.onnx",
+    )
+)
+@click.argument("file", type=FILE)
+@variant_option()
+@click.option(
+    "--layout",
+    required=True,
+    metavar="NAME|FILE",
+    help="Order of planes and policy, and meaning of the value: one of the layouts that ship, or a "
+    "YAML file.",
+)
+@click.option("-o", "--output", type=FILE, required=True, help="The file to write.")
+@replace_option
+@json_option
+def adopt(
+    file: Path, variant: str, layout: str, output: Path, replace: bool, as_json: bool
+) -> None:
+    """Make another project's ONNX net one of ours, for engine, analysis and matches.
+
+    The file that is written holds the net and the conversion of its planes and policy. It is tried on
+    positions of random games: a net that gives most of its probability to illegal moves has another
+    layout.
+    """
+    import onnx
+
+    from variant_ai.core.errors import DataError
+    from variant_ai.core.nets.adopted_net import adopt as adopted_net
+    from variant_ai.core.nets.adopted_net import write_adopted
+    from variant_ai.core.nets.foreign_layout import read_layout
+
+    spec = load_variant(variant)
+    chosen = read_layout(layout)
+    require_new(output, replace=replace)
+    try:
+        model = onnx.load(file)
+    except OSError as error:
+        raise DataError(f"{file}: {error.strerror or error}") from None
+    except Exception:  # protobuf raises a class of its own
+        raise DataError(f"{file}: is not a usable ONNX model") from None
+    adopted = adopted_net(model, chosen, spec, str(file))
+    write_adopted(adopted, output)
+    legal = _legal_share(output, spec)
+    if as_json:
+        print_json(
+            {
+                "file": str(output),
+                "head": adopted.head,
+                "policy": adopted.numbers,
+                "missing_moves": list(adopted.missing),
+                "legal_share": legal,
+            }
+        )
+    else:
+        print_facts(
+            [
+                ("variant", spec.variant),
+                ("layout", layout),
+                ("head", adopted.head),
+                ("policy", adopted.numbers),
+                ("moves it does not have", f"{len(adopted.missing):,}"),
+                ("probability of legal moves", f"{100 * legal:.1f} %"),
+                ("file", str(output)),
+            ]
+        )
+    if legal < LITTLE:
+        note(
+            f"only {100 * legal:.0f} % of the policy falls on legal moves: the layout is probably "
+            "not that of the net, or the net was never trained"
+        )
+
+
+def _legal_share(path: Path, spec: VariantSpec) -> float:
+    """Mean probability that the net gives to legal moves, in positions of random games."""
+    import random
+
+    import numpy as np
+
+    from variant_ai.core.encoding import Encoder
+    from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
+    from variant_ai.core.rules import make_rules
+    from variant_ai.core.rules.game import Game
+
+    rules, chance = make_rules(spec), random.Random(0)
+    shares: list[float] = []
+    with OnnxEvaluator(path, spec, threads=1) as evaluator:
+        encoder = Encoder(spec, "flat" if evaluator.info.head == "flat" else "map")
+        game = Game(rules)
+        while len(shares) < POSITIONS:
+            if game.outcome() is not None or game.ply > 60:
+                game = Game(rules)
+            moves = game.legal_moves()
+            logits = evaluator.evaluate(encoder.planes(game.position)).policy[0].astype(np.float64)
+            weights = np.exp(logits - logits.max())
+            actions = encoder.action_indices(game.position, moves.tolist())
+            shares.append(float(weights[np.unique(actions)].sum() / weights.sum()))
+            game.push(chance.choice(moves.tolist()))
+    return float(np.mean(shares))

@@ -1,0 +1,350 @@
+"""Nets of other projects, made into nets of ours: an ONNX file in a layout of its own is wrapped.
+
+The file that is written holds the foreign graph, with nodes before it that put our planes into its
+order, and nodes behind it that turn its outputs into our value and policy logits. It is then a net like
+any other: evaluators, search, engine and matches need not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from variant_ai.core.encoding import ENCODER_VERSION, Encoder
+from variant_ai.core.encoding.encoding_tables import COLOUR
+from variant_ai.core.errors import DataError
+from variant_ai.core.nets.checksums import serialised
+from variant_ai.core.nets.foreign_layout import UNUSED, NetLayout
+from variant_ai.core.nets.onnx_export import INPUT, OUTPUTS, write_metadata
+from variant_ai.core.spec import VariantSpec, encoding_hash, spec_hash
+from variant_ai.core.system.files import write_whole
+from variant_ai.core.system.text_tables import counted
+
+NEVER = -1e4
+"""Logit of our moves that the foreign policy does not have."""
+LEAST = 1e-10
+"""Least probability of a foreign policy, before its logarithm is taken."""
+TOLERANCE = 1e-3
+"""Largest difference of a position's outputs evaluated alone and among others."""
+_PREFIX = "adopted/"
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """An adopted net."""
+
+    head: str
+    """`map` or `flat`."""
+    numbers: str
+    """`logits` or `probabilities`, as given or found."""
+    missing: tuple[str, ...]
+    """Moves of ours that its policy does not have."""
+    content: bytes
+    """Bytes of the ONNX file."""
+
+
+@dataclass
+class _Graph:
+    """A foreign graph with nodes being added before and behind it."""
+
+    model: onnx.ModelProto
+    before: list[onnx.NodeProto] = field(default_factory=list)
+    behind: list[onnx.NodeProto] = field(default_factory=list)
+    constants: int = 0
+
+    def constant(self, values: Any, kind: Any) -> str:
+        name = f"layout/{self.constants}"
+        self.constants += 1
+        tensor = numpy_helper.from_array(np.asarray(values, kind), name)
+        self.model.graph.initializer.append(tensor)
+        return name
+
+    def add(
+        self, nodes: list[onnx.NodeProto], operation: str, inputs: Sequence[str], **words: Any
+    ) -> str:
+        """Append a node with one output, and return its name."""
+        name = f"layout/{operation}{len(self.before) + len(self.behind)}"
+        nodes.append(helper.make_node(operation, list(inputs), [name], **words))
+        return name
+
+
+def adopt(model: onnx.ModelProto, layout: NetLayout, spec: VariantSpec, source: str) -> Adopted:
+    """Wrap a foreign net of a variant. source: name of its file, for messages.
+
+    Raises DataError if inputs or outputs do not have the layout's names and sizes, or positions
+    evaluated together and alone differ.
+    """
+    if layout.variant != spec.variant:
+        raise DataError(f"the layout is one for {layout.variant}, not for {spec.variant}")
+    encoder = Encoder(spec, "map" if layout.moves is None else "flat")
+    given, value, policy = _ends(model, layout, encoder, source)
+    if layout.policy.numbers == "auto":
+        numbers = _found_numbers(model, given, policy, encoder, source)
+    else:
+        numbers = layout.policy.numbers
+    onnx.compose.add_prefix(model, _PREFIX, inplace=True)
+    _free_batch(model, _PREFIX + given)
+    graph = _Graph(model)
+    _add_input(graph, _PREFIX + given, layout, encoder, source)
+    value_name = _add_value(graph, _PREFIX + value, layout, encoder)
+    policy_name, missing = _add_policy(graph, _PREFIX + policy, layout, encoder, numbers)
+    _finish(graph, encoder, value_name, policy_name)
+    metadata = {
+        "variant": spec.variant,
+        "spec_hash": spec_hash(spec),
+        "encoding_hash": encoding_hash(spec),
+        "encoder_version": str(ENCODER_VERSION),
+        "net": Path(source).stem,
+        "head": encoder.head,
+        "adopted": {"file": Path(source).name, **layout.model_dump(mode="json", exclude={"moves"})},
+        "spec": spec.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+    }
+    write_metadata(model, metadata)
+    content = serialised(model)
+    _check(content, encoder, source)
+    return Adopted(encoder.head, numbers, missing, content)
+
+
+def write_adopted(adopted: Adopted, path: Path) -> None:
+    """Write the net, completely or not at all. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, adopted.content)
+
+
+# --- the foreign file -----------------------------------------------------------------------------
+
+
+def _shape(info: onnx.ValueInfoProto) -> list[int]:
+    """Sizes of a tensor; 0 if one is not fixed."""
+    return [dim.dim_value for dim in info.type.tensor_type.shape.dim]
+
+
+def _ends(
+    model: onnx.ModelProto, layout: NetLayout, encoder: Encoder, source: str
+) -> tuple[str, str, str]:
+    """Names of input, value and policy. Raises DataError."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    inputs = {i.name: i for i in model.graph.input if i.name not in weights}
+    outputs = {output.name: output for output in model.graph.output}
+    size = encoder.actions if layout.moves is None else len(layout.moves)
+    listed = ", ".join(f"{name} {_shape(info)}" for name, info in {**inputs, **outputs}.items())
+
+    def chosen(name: str | None, among: dict[str, Any], what: str, fits: Any) -> str:
+        found = [n for n, info in among.items() if fits(_shape(info))]
+        if name is not None and name in among:
+            return name
+        if name is not None or len(found) != 1:
+            wanted = (
+                f"no {what} {name!r}"
+                if name
+                else f"{len(found) or 'no'} {what} of the size that the layout gives"
+            )
+            raise DataError(f"{source}: has {wanted}; it has {listed}")
+        return found[0]
+
+    planes = encoder.shape[0] if layout.input.planes is None else len(layout.input.planes)
+    fits_input = chosen(
+        layout.input.name, inputs, "input", lambda s: len(s) == 4 and s[1] in (0, planes)
+    )
+    given = _shape(inputs[fits_input])
+    wanted = [planes, *encoder.shape[1:]]
+    if len(given) != 4 or any(a not in (0, b) for a, b in zip(given[1:], wanted, strict=True)):
+        raise DataError(
+            f"{source}: input {fits_input!r} is {given}; the layout gives [batch, {planes}, "
+            f"{wanted[1]}, {wanted[2]}]"
+        )
+    value = chosen(layout.value.name, outputs, "value", lambda s: s[1:] in ([1], []))
+    policy = chosen(
+        layout.policy.name, outputs, "policy", lambda s: len(s) > 1 and np.prod(s[1:]) == size
+    )
+    found = _shape(outputs[policy])[1:]
+    if 0 not in found and np.prod(found) != size:
+        raise DataError(f"{source}: policy {policy!r} is {found}; the layout has {size:,} outputs")
+    return fits_input, value, policy
+
+
+def _free_batch(model: onnx.ModelProto, given: str) -> None:
+    """Accept any number of positions: a file made for one size has it in its shapes."""
+    fixed = 0
+    for info in model.graph.input:
+        if info.name == given:
+            fixed = info.type.tensor_type.shape.dim[0].dim_value
+    del model.graph.value_info[:]
+    if not fixed:
+        return
+    shapes = {node.input[1] for node in model.graph.node if node.op_type == "Reshape"}
+    for tensor in model.graph.initializer:
+        if tensor.name in shapes:
+            _free_shape(tensor, fixed)
+    for node in model.graph.node:
+        if node.op_type == "Constant" and node.output[0] in shapes:
+            for attribute in node.attribute:
+                if attribute.name == "value":
+                    _free_shape(attribute.t, fixed)
+
+
+def _free_shape(tensor: onnx.TensorProto, fixed: int) -> None:
+    """Write 0, the size of the input, in place of the number of positions."""
+    shape = numpy_helper.to_array(tensor).copy()
+    if shape.size and shape[0] == fixed:
+        shape[0] = 0
+        tensor.CopyFrom(numpy_helper.from_array(shape, tensor.name))
+
+
+def _found_numbers(
+    model: onnx.ModelProto, given: str, policy: str, encoder: Encoder, source: str
+) -> str:
+    """Find out by an evaluation if the policy's numbers are probabilities."""
+    session = _session(model.SerializeToString(), source)
+    wanted = session.get_inputs()[0]
+    shape = [size if isinstance(size, int) and size > 0 else 1 for size in wanted.shape]
+    if len(shape) != 4:
+        return "logits"
+    kind = np.float16 if "float16" in wanted.type else np.float32
+    planes = np.random.default_rng(0).random(shape).astype(kind)
+    numbers = np.asarray(session.run([policy], {given: planes})[0], np.float64)
+    sums = numbers.reshape(shape[0], -1).sum(1)
+    is_probability = (numbers >= 0).all() and np.abs(sums - 1).max() < 0.01
+    return "probabilities" if is_probability else "logits"
+
+
+# --- nodes ----------------------------------------------------------------------------------------
+
+
+def _add_input(graph: _Graph, given: str, layout: NetLayout, encoder: Encoder, source: str) -> None:
+    """Add the nodes between our planes and the foreign input."""
+    channels = encoder.shape[0]
+    order = layout.input.planes
+    if order is not None and max(order, default=0) >= channels:
+        raise DataError(f"input.planes: {max(order)} is no plane; there are 0 to {channels - 1}")
+    name = INPUT
+    if layout.input.counts == "raw":
+        factors = encoder.input_record["maximum"][0, 0, :channels].reshape(1, channels, 1, 1)
+        name = graph.add(graph.before, "Mul", [name, graph.constant(factors, np.float32)])
+    if order is not None:
+        name = graph.add(graph.before, "Gather", [name, graph.constant(order, np.int64)], axis=1)
+    if layout.input.first_rank == "last":
+        ranks = graph.constant(range(encoder.shape[1])[::-1], np.int64)
+        name = graph.add(graph.before, "Gather", [name, ranks], axis=2)
+    kind = next(i for i in graph.model.graph.input if i.name == given).type.tensor_type.elem_type
+    graph.before.append(helper.make_node("Cast", [name], [given], to=kind))
+
+
+def _add_value(graph: _Graph, value: str, layout: NetLayout, encoder: Encoder) -> str:
+    """Add the nodes that make a value in [-1, 1] from the mover's side; return its name."""
+    nodes = graph.behind
+    name = graph.add(nodes, "Cast", [value], to=TensorProto.FLOAT)
+    name = graph.add(nodes, "Reshape", [name, graph.constant([-1, 1], np.int64)])
+    low, high = layout.value.range
+    factor, shift = 2 / (high - low), -(high + low) / (high - low)
+    if layout.value.view == "opponent":
+        factor, shift = -factor, -shift
+    name = graph.add(nodes, "Mul", [name, graph.constant([factor], np.float32)])
+    name = graph.add(nodes, "Add", [name, graph.constant([shift], np.float32)])
+    if layout.value.view == "first player":
+        operations = encoder.input_record["op"][0, : encoder.shape[0]].tolist()
+        colour = operations.index(COLOUR) if COLOUR in operations else None
+        if colour is None:
+            raise DataError(
+                "value.view: the planes do not show whose move it is, so that a value from the "
+                "first player's side cannot be turned; accepted: mover, opponent"
+            )
+        # the plane is 1 if the first player moves, else 0
+        turn = graph.add(nodes, "Gather", [INPUT, graph.constant([colour], np.int64)], axis=1)
+        turn = graph.add(nodes, "ReduceMax", [turn], axes=[2, 3], keepdims=0)
+        turn = graph.add(nodes, "Mul", [turn, graph.constant([2], np.float32)])
+        turn = graph.add(nodes, "Sub", [turn, graph.constant([1], np.float32)])
+        name = graph.add(nodes, "Mul", [name, turn])
+    return name
+
+
+def _add_policy(
+    graph: _Graph, policy: str, layout: NetLayout, encoder: Encoder, numbers: str
+) -> tuple[str, tuple[str, ...]]:
+    """Add the nodes that make our logits; return their name and the moves that are missing."""
+    nodes = graph.behind
+    name = graph.add(nodes, "Cast", [policy], to=TensorProto.FLOAT)
+    name = graph.add(nodes, "Flatten", [name], axis=1)
+    if numbers == "probabilities":
+        name = graph.add(nodes, "Max", [name, graph.constant([LEAST], np.float32)])
+        name = graph.add(nodes, "Log", [name])
+    if layout.moves is None:
+        if layout.policy.first_rank == "last":
+            ranks = np.arange(encoder.actions).reshape(encoder.policy_shape)[:, ::-1].reshape(-1)
+            name = graph.add(nodes, "Gather", [name, graph.constant(ranks, np.int64)], axis=1)
+        return name, ()
+    places = {move: place for place, move in enumerate(layout.moves) if move != UNUSED}
+    labels = list(getattr(encoder.labels, "labels", ()))
+    missing = tuple(label for label in labels if label not in places)
+    if len(missing) > len(labels) // 2:
+        raise DataError(
+            f"policy.order: {len(missing):,} of the {counted(len(labels), 'move')} of "
+            f"{encoder.spec.variant} are not in the list, such as {', '.join(missing[:5])}; moves are written as in UCI, as "
+            "the mover sees the board"
+        )
+    order = [places.get(label, 0) for label in labels]
+    name = graph.add(nodes, "Gather", [name, graph.constant(order, np.int64)], axis=1)
+    if missing:
+        shift = [[0.0 if label in places else NEVER for label in labels]]
+        name = graph.add(nodes, "Add", [name, graph.constant(shift, np.float32)])
+    return name, missing
+
+
+def _finish(graph: _Graph, encoder: Encoder, value: str, policy: str) -> None:
+    """Put all nodes in order, and give the graph our input and outputs."""
+    inner = graph.model.graph
+    nodes = [*graph.before, *inner.node, *graph.behind]
+    for name, output in ((value, OUTPUTS[0]), (policy, OUTPUTS[1])):
+        nodes.append(helper.make_node("Identity", [name], [output]))
+    weights = {tensor.name for tensor in inner.initializer}
+    kept = [info for info in inner.input if info.name in weights]
+    for repeated in (inner.node, inner.input, inner.output):
+        del repeated[:]
+    inner.node.extend(nodes)
+    shape: list[str | int | None] = ["batch", *encoder.shape]
+    inner.input.extend([helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, shape), *kept])
+    for output, size in zip(OUTPUTS, (1, encoder.actions), strict=True):
+        inner.output.append(
+            helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", size])
+        )
+
+
+# --- checks ---------------------------------------------------------------------------------------
+
+
+def _session(content: bytes, source: str) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime raises a class of its own per status code
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{source}: onnxruntime cannot run it: {reason}") from None
+
+
+def _check(content: bytes, encoder: Encoder, source: str) -> None:
+    """Compare positions evaluated together and alone. Raises DataError."""
+    session = _session(content, source)
+    planes: NDArray[np.float32] = np.random.default_rng(1).random((3, *encoder.shape), np.float32)
+    try:
+        together = session.run(list(OUTPUTS), {INPUT: planes})
+        alone = [session.run(list(OUTPUTS), {INPUT: planes[i : i + 1]}) for i in range(3)]
+    except Exception as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(
+            f"{source}: it cannot evaluate other batches than its own: {reason}"
+        ) from None
+    for number, whole in enumerate(together):
+        parts = np.concatenate([outputs[number] for outputs in alone])
+        scale = max(1.0, float(np.abs(whole[whole > NEVER / 2]).max(initial=0.0)))
+        if not np.abs(whole - parts).max() <= TOLERANCE * scale:
+            raise DataError(f"{source}: positions evaluated together and alone have other results")
