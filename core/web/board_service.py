@@ -7,7 +7,6 @@ only because most questions add one move to one of them.
 
 from __future__ import annotations
 
-import random
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from variant_ai.core.errors import DataError, MoveError, UnknownNameError, VariantAIError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import PASS, move_kind
-from variant_ai.core.rules.shuffled_starts import random_start
+from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled
 from variant_ai.core.rules.text.fen import fen_or_start
 from variant_ai.core.rules.text.notation import Notation, uci
 from variant_ai.core.spec.zones import square_name
@@ -122,8 +121,8 @@ class BoardService:
         variant = self._loaded(question["variant"])
         return {
             **describe(variant.spec, question.get("style") or "own"),
-            "start": random_start(variant.spec, random.Random())
-            or variant.rules.fen(variant.rules.position()),
+            "start": variant.rules.fen(variant.rules.position()),
+            "starts": STARTS if is_shuffled(variant.spec) else 1,
             "notations": list(variant.notations),
             "net": self._source.has_net(variant.spec),
         }

@@ -163,6 +163,23 @@ def test_the_game_goes_on_after_a_restart() -> None:
             second.close()
 
 
+def test_castling_in_chess960_is_the_king_that_takes_its_rook(server: Server) -> None:
+    fen = "4k3/8/8/8/8/8/PPPPPPPP/R4K1R w KQ - 0 1".replace(" ", "%20")
+    with browser_page() as page:
+        open_page(page, f"{server.address}?variant=chess960&fen={fen}")
+        choose_opponent(page, "random", "nodes:1")
+        table = Table(page, 8, 8)
+        table.click("f1")
+        table.click("h1")
+        table.wait(2)
+        assert table.moves[0] == "f1h1"
+        assert page.locator(".move").first.inner_text() == "O-O"
+        open_page(page, f"{server.address}?variant=chess960")
+        page.get_by_text("Position and game as text").click()
+        starts = page.get_by_label("FEN")
+        assert starts.input_value().count("/pppppppp/8/8/8/8/PPPPPPPP/") == 1
+
+
 def test_a_game_by_keyboard(server: Server) -> None:
     with browser_page() as page:
         open_page(page, f"{server.address}?variant=crazyhouse")

@@ -41,6 +41,9 @@ export class Session {
       variant,
       style: preferences.style,
     });
+    // a number stands for a start position of a shuffled variant
+    if (!fen && !moves.length && look.starts > 1)
+      fen = String(Math.floor(Math.random() * look.starts));
     const tree = new GameTree(fen);
     tree.current = tree.add(moves);
     const position = await this.ask(variant, look, fen, moves);

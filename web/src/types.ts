@@ -47,6 +47,8 @@ export interface Description extends Answer {
   wall: string;
   lines: boolean;
   start: string;
+  /** Start positions; a number below stands for a FEN. */
+  starts: number;
   notations: string[];
   net: boolean;
 }
