@@ -56,6 +56,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks/*.py docs/*.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -286,9 +286,9 @@ def main() -> int:
                 print(f"\r{number} of {len(todo)} pieces", end="", file=sys.stderr)
     text = write(results, options.seed)
     if options.output:
-        kept = options.output.read_text() if options.output.exists() else ""
-        _, heading, walks = kept.partition(FAIRY_HEADING)
-        options.output.write_text(f"{text}\n{heading}{walks}" if heading else text)
+        page = options.output.read_text() if options.output.exists() else ""
+        _, heading, rest = page.partition(FAIRY_HEADING)
+        options.output.write_text(f"{text}\n{heading}{rest}" if heading else text)
     print(text)
     return 1 if any(r.differences for r in results.values()) else 0
 

@@ -49,7 +49,7 @@ def entrants(run: int, folder: ReinforceFolder, count: int, opened: ExitStack) -
     for generation in chosen.tolist():
         net = opened.enter_context(closing(open_net(spec, folder.net(generation), settings)))
         row = rows[generation - 1] if generation else {"evaluations": 0, "cpu_minutes": 0.0}
-        found.append(Entrant(run, generation, row["evaluations"], row["cpu_minutes"], net))
+        found.append(Entrant(run, generation, int(row["evaluations"]), row["cpu_minutes"], net))
     return found
 
 

@@ -76,19 +76,19 @@ class Engine:
 
 def play(engine: Engine, game: Game, given: argparse.Namespace) -> Iterator[None]:
     """Play a game; yield after each move. Raises MoveError if the engine's move is illegal."""
-    engine.say("ucinewgame")
+    engine.send("ucinewgame")
     moves: list[str] = []
     while game.outcome() is None and len(moves) < given.plies:
-        engine.say(f"position startpos moves {' '.join(moves)}".removesuffix(" moves "))
-        engine.say(f"go movetime {given.movetime}")
+        engine.send(f"position startpos moves {' '.join(moves)}".removesuffix(" moves "))
+        engine.send(f"go movetime {given.movetime}")
         answer = engine.until("bestmove")
         game.push_uci(answer[1])
         moves.append(answer[1])
         if len(answer) > 3 and len(moves) % 2:
-            engine.say(f"position startpos moves {' '.join([*moves, answer[3]])}")
-            engine.say(f"go ponder movetime {given.movetime}")
+            engine.send(f"position startpos moves {' '.join([*moves, answer[3]])}")
+            engine.send(f"go ponder movetime {given.movetime}")
             time.sleep(given.movetime / 2000)
-            engine.say("stop")
+            engine.send("stop")
             engine.until("bestmove")
         yield
 
@@ -111,7 +111,7 @@ def main() -> None:
     moves, settled, most = 0, 0.0, 0.0
     while time.monotonic() - begun < seconds:
         name = given.variants[games.total() % len(given.variants)]
-        engine.say(f"setoption name UCI_Variant value {name}")
+        engine.send(f"setoption name UCI_Variant value {name}")
         for _ in play(engine, Game(rules[name]), given):
             moves += 1
             time.sleep(given.pause / 1000)
@@ -130,7 +130,7 @@ def main() -> None:
             if now - begun >= seconds:
                 break
         games[name] += 1
-    engine.say("quit")
+    engine.send("quit")
     status = engine.process.wait(10)
     grown = most - settled
     by_variant = ", ".join(f"{count} of {name}" for name, count in games.items())

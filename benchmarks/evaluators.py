@@ -16,6 +16,7 @@ import argparse
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -39,12 +40,13 @@ def write_models(spec: VariantSpec, blocks: int | None, path: Path, spare: int) 
     encoder = Encoder(spec)
     planes, height, width = encoder.shape
     torch.manual_seed(0)
+    size: dict[str, Any] = {} if blocks is None else {"blocks": blocks}
     net = build_net(
         "risev2-mobile" if blocks != 5 else "risev2-mobile-small",
         planes=planes,
         board=(height, width),
         policy_planes=encoder.policy_shape[0],
-        **({} if blocks is None else {"blocks": blocks}),
+        **size,
     )
     metadata = {"variant": spec.variant, "encoding_hash": encoding_hash(spec), "net": "random"}
     export_onnx(net, path, metadata)

@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +34,11 @@ from variant_ai.core.errors import VariantAIError
 from variant_ai.core.inference import Evaluation, Evaluator, make_evaluator
 from variant_ai.core.inference.backends import openvino_backend as ov
 from variant_ai.core.reinforce.games.self_play import SelfPlay
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, SearchChoice
 from variant_ai.core.spec import VariantSpec, encoding_hash
 from variant_ai.plugins import registry
 
-VALUE_HEAD = {"value_channels": 4, "value_hidden": 64}
+VALUE_HEAD: dict[str, Any] = {"value_channels": 4, "value_hidden": 64}
 PEERS = {
     # variant or spec: game of pgx, size of the net (about 115,000 weights)
     "dobutsu": ("animal_shogi", "5x32"),
@@ -200,7 +201,7 @@ def measure(
     settings = ReinforceSettings(
         variant=spec.variant,
         games_at_once=games,
-        search={"nodes": given.nodes, "considered": min(16, given.nodes)},
+        search=SearchChoice(nodes=given.nodes, considered=min(16, given.nodes)),
     )
     with evaluator:
         watched = Watched(evaluator, given.seconds, given.rounds, pause)

@@ -68,17 +68,18 @@ def run_engine(variant: str) -> Run:
         text=True,
         bufsize=1,
     ) as engine:
-        assert engine.stdin is not None and engine.stdout is not None
+        given, answers = engine.stdin, engine.stdout
+        assert given is not None and answers is not None
 
         def ask(line: str, answer: str) -> float:
-            engine.stdin.write(f"{line}\n")
-            next(line for line in engine.stdout if line.startswith(answer))
+            given.write(f"{line}\n")
+            next(line for line in answers if line.startswith(answer))
             return time.perf_counter() - began
 
         uciok = ask("uci", "uciok")
         readyok = ask("isready", "readyok")
         move = ask("go movetime 1000", "bestmove") - readyok
-        engine.stdin.write("quit\n")
+        given.write("quit\n")
     return Run(uciok, readyok, {"go movetime 1000": move})
 
 

@@ -33,7 +33,13 @@ from variant_ai.core.nets import NetConfig, configure_net
 from variant_ai.core.nets.convolution import BoardConv
 from variant_ai.core.nets.description import describe
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.train.loop.device import autocast, choose_device, has_fast_bf16, place_net
+from variant_ai.core.train.loop.device import (
+    Precision,
+    autocast,
+    choose_device,
+    has_fast_bf16,
+    place_net,
+)
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.run.plan import prepare
@@ -46,7 +52,7 @@ def bare_loop(
     batch: int,
     seconds: float,
     *,
-    precision: str = "bf16",
+    precision: Precision = "bf16",
     channels_last: bool = True,
     compiled: bool = False,
     threads: int | None = None,
@@ -73,7 +79,7 @@ def repeated_step(
     config: NetConfig,
     batch: int,
     *,
-    precision: str = "bf16",
+    precision: Precision = "bf16",
     channels_last: bool = True,
     compiled: bool = False,
     plain: bool = False,
@@ -85,7 +91,7 @@ def repeated_step(
     if plain:
         for module in net.modules():
             if isinstance(module, BoardConv):
-                module.__class__ = nn.Conv2d
+                module.__class__ = nn.Conv2d  # type: ignore[assignment]
     layout = torch.channels_last if channels_last else torch.contiguous_format
     net.to(memory_format=layout)
     shape = config.shape
@@ -102,7 +108,7 @@ def repeated_step(
         loss = functional.cross_entropy(logits, action)
         loss = loss + 0.01 * functional.mse_loss(value, outcome)
         optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(net.parameters(), 5)
         optimiser.step()
         loss.item()
@@ -160,7 +166,7 @@ class Bare:
             loss = functional.cross_entropy(logits, action)
             loss = loss + self.config.value_weight * functional.mse_loss(value, outcome)
             self.optimiser.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.config.clip)
             self.optimiser.step()
             if self.device.type == "cpu":

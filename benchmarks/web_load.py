@@ -65,7 +65,8 @@ class Load:
         async with websockets.connect(self.address, max_size=None) as socket:
             client = Client(socket)
             while time.monotonic() < self.end:
-                variant, moves = VARIANTS[seed % len(VARIANTS)], []
+                variant = VARIANTS[seed % len(VARIANTS)]
+                moves: list[str] = []
                 legal: list[str] = []
                 while time.monotonic() < self.end and len(moves) < 200:
                     await asyncio.sleep(rng.uniform(0.5, 1.5) * self.pause)

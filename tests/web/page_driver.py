@@ -135,7 +135,8 @@ class Table:
     def moves(self) -> list[str]:
         """Moves of the game, by the address of the page."""
         query = parse_qs(urlsplit(self.page.url).query)
-        return query.get("moves", [""])[0].split()
+        moves: list[str] = query.get("moves", [""])[0].split()
+        return moves
 
     def click(self, square: str) -> None:
         """Click a square."""
