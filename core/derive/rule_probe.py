@@ -212,13 +212,17 @@ def _per_file(board: ProbeBoard, symbol: str, drops: frozenset[int]) -> int:
 # --- castling ------------------------------------------------------------------------------------
 
 
-def castling(board: ProbeBoard) -> dict[str, dict[str, str]]:
-    """Find the walks of king and rook for each right in the start position's FEN."""
+def castling(board: ProbeBoard) -> tuple[dict[str, dict[str, str]], bool]:
+    """Find the walks of king and rook for each right in the start position's FEN.
+
+    The second result is True if castling is written as the king that takes its rook, as in variants with
+    shuffled start positions."""
     fields = board.start.split()
     rights = fields[2] if len(fields) > 2 and not fields[2].isdigit() else "-"
     home = board.pieces(board.start)
     first = {s: p for s, p in home.items() if s < board.files and p.isupper()}
     found: dict[str, dict[str, str]] = {}
+    takes_rook = False
     theirs = {s: p for s, p in home.items() if p.islower()}
     for king, king_symbol in first.items():
         for rook, rook_symbol in first.items():
@@ -230,13 +234,13 @@ def castling(board: ProbeBoard) -> dict[str, dict[str, str]]:
                 continue
             walk = _walk(board, two, king, rook, letter)
             if walk:
-                found[letter] = walk
-    return {letter: found[letter] for letter in ("K", "Q") if letter in found}
+                found[letter], takes_rook = walk
+    return {letter: found[letter] for letter in ("K", "Q") if letter in found}, takes_rook
 
 
 def _walk(
     board: ProbeBoard, two: Pieces, king: int, rook: int, letter: str
-) -> dict[str, str] | None:
+) -> tuple[dict[str, str], bool] | None:
     with_right = board.fen(two, rest=f"{letter} - 0 1")
     try:
         some = set(board.variant.legal_moves(with_right))
@@ -247,13 +251,16 @@ def _walk(
         if move.origin != king or move.rest:
             continue
         after = board.pieces(board.variant.fen_after(with_right, [move.text]))
-        rooks = [s for s, p in after.items() if p == two[rook] and s != move.target]
-        if len(rooks) == 1 and after.get(move.target) == two[king]:
+        kings = [s for s, p in after.items() if p == two[king]]
+        rooks = [s for s, p in after.items() if p == two[rook]]
+        takes_rook = move.target == rook
+        if len(rooks) == 1 and len(kings) == 1 and (takes_rook or kings == [move.target]):
             name = board.name
-            return {
-                "king": f"{name(king)}-{name(move.target)}",
+            walk = {
+                "king": f"{name(king)}-{name(kings[0])}",
                 "rook": f"{name(rook)}-{name(rooks[0])}",
             }
+            return walk, takes_rook
     return None
 
 

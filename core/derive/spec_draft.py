@@ -106,7 +106,14 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         missing.append(f"several royal pieces ({', '.join(royal)})")
         for symbol in royal:
             del pieces[symbol]["royal"]
-    castles = rule_probe.castling(board)
+    castles, takes_rook = rule_probe.castling(board)
+    if takes_rook:
+        rules["shuffle"] = "chess960"
+        if sorted(p for s, p in board.pieces(board.start).items() if s < board.files) != sorted(
+            "RNBQKBNR"
+        ):
+            missing.append("castling from any files with other pieces than those of chess")
+            del rules["shuffle"]
     fields = board.start.split()
     if not castles and not missing and len(fields) > 2 and set(fields[2]) <= set("KQkq"):
         rules["start"] = " ".join([*fields[:2], "-", *fields[3:]])

@@ -57,6 +57,15 @@ def test_other_variants_run_in_the_kernel(name: str) -> None:
     assert report.agrees, report.first_difference
 
 
+def test_shuffled_starts_are_found() -> None:
+    found = derive("fischerandom", positions=40)
+    assert found.engine == "kernel", found.why_fairy or found.failure
+    spec, shipped = read_tree(found.tree), load_spec(builtin_specs()["chess960"])
+    assert spec.rules.shuffle == "chess960" and spec.castling == shipped.castling
+    other = derive("caparandom", positions=20)
+    assert other.engine == "fairy" and "castling from any files" in str(other.why_fairy)
+
+
 def test_a_long_straight_move_is_said_as_a_ride() -> None:
     """A lance that turns back goes four squares; no letter is a leap of four."""
     found = derive("micro", positions=20)
