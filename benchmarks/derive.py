@@ -45,7 +45,7 @@ def write(found: Sequence[Derivation], positions: int) -> str:
         f"{version('pyffish')}. "
         "`variant-ai spec derive NAME` drafts a spec for each of its variants by asking and probing "
         f"([how](new-variant.md#a-variant-of-fairy-stockfish)). Of {len(found)} "
-        f"variants tried, of {len(fairy_variants())}, "
+        f"of its {len(fairy_variants())} variants, "
         f"{counts['kernel']} run in the kernel, {counts['fairy']} on `engine: fairy`, and "
         f"{counts['none']} have no spec that trains. A draft is written for the kernel if moves, checks "
         f"and FENs of {positions} positions of random games, and the ends of more games, agree with "

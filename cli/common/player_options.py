@@ -128,7 +128,7 @@ def load_openings(
         plies = (settings.least, settings.most)
         found += sampled_from_store(store, rules, settings.count or 100, plies, seed)
     if not found:
-        return random_starts(rules, settings.count or 100, seed)
+        return random_starts(rules, settings.count, seed)
     usable: list[Opening] = []
     over: list[str] = []
     for number, opening in enumerate(found, start=1):

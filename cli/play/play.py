@@ -111,7 +111,7 @@ def command(
     if fen is None and is_shuffled(spec):
         number = random.randrange(STARTS)
         fen = shuffled_start(spec, number)
-        click.echo(f"Start position {number} of {STARTS}; the same again: --fen {number}")
+        click.echo(f"Start position {number}; to play it again: --fen {number}")
     position = Position(spec, fen)
     weaker: dict[str, Any] = {}
     if elo is not None:

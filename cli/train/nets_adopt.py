@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,8 +73,11 @@ def adopt(
     except Exception:  # protobuf raises a class of its own
         raise DataError(f"{file}: is not a usable ONNX model") from None
     adopted = adopted_net(model, chosen, spec, str(file))
+    with tempfile.TemporaryDirectory() as folder:  # a net that fails here leaves no file
+        tried = Path(folder, output.name)
+        write_adopted(adopted, tried)
+        legal = _legal_share(tried, spec)
     write_adopted(adopted, output)
-    legal = _legal_share(output, spec)
     if as_json:
         print_json(
             {
@@ -113,15 +117,16 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
     from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
     from variant_ai.core.rules import make_rules
     from variant_ai.core.rules.game import Game
+    from variant_ai.core.rules.shuffled_starts import random_start
 
     rules, chance = make_rules(spec), random.Random(0)
     shares: list[float] = []
     with OnnxEvaluator(path, spec, threads=1) as evaluator:
         encoder = Encoder(spec, "flat" if evaluator.info.head == "flat" else "map")
-        game = Game(rules)
+        game = Game(rules, random_start(spec, chance))
         while len(shares) < POSITIONS:
             if game.outcome() is not None or game.ply > 60:
-                game = Game(rules)
+                game = Game(rules, random_start(spec, chance))
             moves = game.legal_moves()
             logits = evaluator.evaluate(encoder.planes(game.position)).policy[0].astype(np.float64)
             weights = np.exp(logits - logits.max())

@@ -234,7 +234,8 @@ def castling(board: ProbeBoard) -> tuple[dict[str, dict[str, str]], bool]:
                 continue
             walk = _walk(board, two, king, rook, letter)
             if walk:
-                found[letter], takes_rook = walk
+                found[letter] = walk[0]
+                takes_rook |= walk[1]
     return {letter: found[letter] for letter in ("K", "Q") if letter in found}, takes_rook
 
 
@@ -253,7 +254,7 @@ def _walk(
         after = board.pieces(board.variant.fen_after(with_right, [move.text]))
         kings = [s for s, p in after.items() if p == two[king]]
         rooks = [s for s, p in after.items() if p == two[rook]]
-        takes_rook = move.target == rook
+        takes_rook = move.target == rook and kings != [rook]
         if len(rooks) == 1 and len(kings) == 1 and (takes_rook or kings == [move.target]):
             name = board.name
             walk = {

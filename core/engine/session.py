@@ -39,7 +39,7 @@ from variant_ai.core.engine.commands import (
 from variant_ai.core.engine.engine import Engine
 from variant_ai.core.engine.line_io import MAX_LINE, InputLine, LineWriter
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
-from variant_ai.core.engine.protocols.engine_options import VARIANT
+from variant_ai.core.engine.protocols.engine_options import SHUFFLED, VARIANT
 from variant_ai.core.engine.protocols.uci import Dialect, Identity, shown
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.factories import DIALECTS
@@ -349,6 +349,8 @@ class Session:
             self.engine.clear()
         elif option.name == "newgame":
             self._new_game()
+        elif option.name == SHUFFLED:
+            self._set_shuffled(command.value or "")
         else:
             self.options.set(command.name, command.value)
             if option.name == "debug":
@@ -369,6 +371,15 @@ class Session:
             raise
         self._is_variant_chosen = True
         self._print(self._dialect.message(description))
+
+    def _set_shuffled(self, given: str) -> None:
+        before = self.options.is_on(SHUFFLED)
+        self.options.set(SHUFFLED, given)
+        try:
+            self.engine.game()
+        except VariantAIError:  # a spec that cannot be read
+            self.options.put(SHUFFLED, before)
+            raise
 
     def _set_position(self, command: SetPosition) -> None:
         other = self._dialect.bare_dialect

@@ -86,7 +86,8 @@ def adopt(model: onnx.ModelProto, layout: NetLayout, spec: VariantSpec, source: 
     encoder = Encoder(spec, "map" if layout.moves is None else "flat")
     given, value, policy = _ends(model, layout, encoder, source)
     if layout.policy.numbers == "auto":
-        numbers = _found_numbers(model, given, policy, encoder, source)
+        channels = encoder.shape[0] if layout.input.planes is None else len(layout.input.planes)
+        numbers = _found_numbers(model, given, policy, (channels, *encoder.shape[1:]), source)
     else:
         numbers = layout.policy.numbers
     onnx.compose.add_prefix(model, _PREFIX, inplace=True)
@@ -103,7 +104,7 @@ def adopt(model: onnx.ModelProto, layout: NetLayout, spec: VariantSpec, source: 
         "encoder_version": str(ENCODER_VERSION),
         "net": Path(source).stem,
         "head": encoder.head,
-        "adopted": {"file": Path(source).name, **layout.model_dump(mode="json", exclude={"moves"})},
+        "adopted": {"file": Path(source).name, **layout.model_dump(mode="json")},
         "spec": spec.model_dump(mode="json", by_alias=True, exclude_defaults=True),
     }
     write_metadata(model, metadata)
@@ -155,12 +156,18 @@ def _ends(
     )
     given = _shape(inputs[fits_input])
     wanted = [planes, *encoder.shape[1:]]
+    if len(inputs) > 1:
+        raise DataError(f"{source}: has more than one input, which no layout can feed: {listed}")
     if len(given) != 4 or any(a not in (0, b) for a, b in zip(given[1:], wanted, strict=True)):
         raise DataError(
             f"{source}: input {fits_input!r} is {given}; the layout gives [batch, {planes}, "
             f"{wanted[1]}, {wanted[2]}]"
         )
     value = chosen(layout.value.name, outputs, "value", lambda s: s[1:] in ([1], []))
+    if _shape(outputs[value])[1:] not in ([1], [0], []):
+        raise DataError(
+            f"{source}: value {value!r} is {_shape(outputs[value])}; accepted: one number a position"
+        )
     policy = chosen(
         layout.policy.name, outputs, "policy", lambda s: len(s) > 1 and np.prod(s[1:]) == size
     )
@@ -199,18 +206,21 @@ def _free_shape(tensor: onnx.TensorProto, fixed: int) -> None:
 
 
 def _found_numbers(
-    model: onnx.ModelProto, given: str, policy: str, encoder: Encoder, source: str
+    model: onnx.ModelProto, given: str, policy: str, size: tuple[int, ...], source: str
 ) -> str:
-    """Find out by an evaluation if the policy's numbers are probabilities."""
+    """Find out by an evaluation if the policy's numbers are probabilities. size: of the input, without
+    the number of positions."""
     session = _session(model.SerializeToString(), source)
-    wanted = session.get_inputs()[0]
-    shape = [size if isinstance(size, int) and size > 0 else 1 for size in wanted.shape]
-    if len(shape) != 4:
-        return "logits"
-    kind = np.float16 if "float16" in wanted.type else np.float32
-    planes = np.random.default_rng(0).random(shape).astype(kind)
-    numbers = np.asarray(session.run([policy], {given: planes})[0], np.float64)
-    sums = numbers.reshape(shape[0], -1).sum(1)
+    info = next(info for info in model.graph.input if info.name == given).type.tensor_type
+    batch = info.shape.dim[0].dim_value or 1
+    kind = helper.tensor_dtype_to_np_dtype(info.elem_type)
+    planes = np.random.default_rng(0).random((batch, *size)).astype(kind)
+    try:
+        numbers = np.asarray(session.run([policy], {given: planes})[0], np.float64)
+    except Exception as error:  # onnxruntime raises a class of its own per status code
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{source}: it cannot evaluate a position: {reason}") from None
+    sums = numbers.reshape(batch, -1).sum(1)
     is_probability = (numbers >= 0).all() and np.abs(sums - 1).max() < 0.01
     return "probabilities" if is_probability else "logits"
 
@@ -257,8 +267,14 @@ def _add_value(graph: _Graph, value: str, layout: NetLayout, encoder: Encoder) -
                 "first player's side cannot be turned; accepted: mover, opponent"
             )
         # the plane is 1 if the first player moves, else 0
-        turn = graph.add(nodes, "Gather", [INPUT, graph.constant([colour], np.int64)], axis=1)
-        turn = graph.add(nodes, "ReduceMax", [turn], axes=[2, 3], keepdims=0)
+        turn = INPUT
+        for axis, place in (
+            (3, 0),
+            (2, 0),
+            (1, colour),
+        ):  # one number of the plane, which is constant
+            turn = graph.add(nodes, "Gather", [turn, graph.constant(place, np.int64)], axis=axis)
+        turn = graph.add(nodes, "Reshape", [turn, graph.constant([-1, 1], np.int64)])
         turn = graph.add(nodes, "Mul", [turn, graph.constant([2], np.float32)])
         turn = graph.add(nodes, "Sub", [turn, graph.constant([1], np.float32)])
         name = graph.add(nodes, "Mul", [name, turn])
@@ -343,6 +359,9 @@ def _check(content: bytes, encoder: Encoder, source: str) -> None:
         raise DataError(
             f"{source}: it cannot evaluate other batches than its own: {reason}"
         ) from None
+    if together[0].shape != (3, 1) or together[1].shape != (3, encoder.actions):
+        shapes = " and ".join(str([*output.shape]) for output in together)
+        raise DataError(f"{source}: value and policy of three positions are {shapes}")
     for number, whole in enumerate(together):
         parts = np.concatenate([outputs[number] for outputs in alone])
         scale = max(1.0, float(np.abs(whole[whole > NEVER / 2]).max(initial=0.0)))

@@ -15,10 +15,11 @@ the file has one input, one output of size 1 and one of the size of the policy.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from variant_ai.core.errors import DataError, SettingError, SpecError, UnknownNameError
 from variant_ai.core.spec.files.yaml_reader import (
@@ -86,8 +87,18 @@ class NetLayout(_Words):
     input: InputLayout = InputLayout()
     value: ValueLayout = ValueLayout()
     policy: PolicyLayout = PolicyLayout()
-    moves: tuple[str, ...] | None = None
-    """Moves of the policy's outputs, filled in from the file; None with `order: map`."""
+    _moves: tuple[str, ...] | None = PrivateAttr(default=None)
+
+    @property
+    def moves(self) -> tuple[str, ...] | None:
+        """Moves of the policy's outputs; None with `order: map`."""
+        return self._moves
+
+    def with_moves(self, moves: tuple[str, ...]) -> NetLayout:
+        """The layout with the moves of its file."""
+        other = self.model_copy()
+        other._moves = moves
+        return other
 
 
 def shipped_layouts() -> dict[str, Path]:
@@ -110,7 +121,7 @@ def read_layout(name: str) -> NetLayout:
         raise DataError(str(error)) from None
     words: dict[str, Any] = plain_values(tree)
     try:
-        layout = NetLayout.model_validate({**words, "moves": None})
+        layout = NetLayout.model_validate(words)
     except ValidationError as error:
         lines = []
         for fault in error.errors():
@@ -119,11 +130,13 @@ def read_layout(name: str) -> NetLayout:
             lines.append(f"{where}: {word}: {fault['msg']}")
         raise SettingError("\n".join(lines)) from None
     low, high = layout.value.range
-    if low == high:
-        raise SettingError(f"{path}: value.range: a loss and a win are both {low:g}")
+    if not math.isfinite(high - low) or low == high:
+        raise SettingError(f"{path}: value.range: a loss is {low:g} and a win {high:g}")
     if layout.policy.order == "map":
         return layout
-    return layout.model_copy(update={"moves": _read_moves(path.parent / layout.policy.order)})
+    if layout.policy.first_rank != "first":
+        raise SettingError(f"{path}: policy.first_rank is of a policy map; with moves leave it out")
+    return layout.with_moves(_read_moves(path.parent / layout.policy.order))
 
 
 def _read_moves(path: Path) -> tuple[str, ...]:

@@ -50,18 +50,6 @@ def random_start(spec: VariantSpec, random: Random) -> str | None:
     return shuffled_start(spec, random.randrange(STARTS)) if is_shuffled(spec) else None
 
 
-def number_of_start(spec: VariantSpec, fen: str) -> int | None:
-    """Number of a start position, or None if the FEN is no start position of the variant."""
-    if not is_shuffled(spec) or not fen.split():
-        return None
-    rank = fen.split(maxsplit=1)[0].partition("[")[0].split("/")[-1]
-    for number in range(STARTS):
-        if _first_rank(number) == rank:
-            start = shuffled_start(spec, number).split()
-            return number if start[:2] == fen.split()[:2] else None
-    return None
-
-
 def _first_rank(number: int) -> str:
     rank = [""] * 8
     number, bishop = divmod(number, 4)

@@ -110,6 +110,7 @@ def test_games_of_a_shuffled_variant_begin_at_different_starts() -> None:
     assert len(set(starts)) == 100
     assert starts == [opening.fen for opening in random_starts(rules, 100, seed=1)]
     assert len(random_starts(rules, 5000, seed=1)) == 960
+    assert len(random_starts(rules, None, seed=1)) == 960
     sampler = OpeningSampler(rules, (Opening(),), (0, 0), seed=2)
     opened = [sampler.game(number) for number in range(8)]
     assert len({game.fen() for game in opened}) == 8

@@ -43,6 +43,8 @@ def foreign(
     value: tuple[int, int, int] = (0, 1, 0),
     policy: Sequence[float] | None = None,
     kind: int = TensorProto.FLOAT,
+    opset: int = 13,
+    columns: int = 1,
 ) -> onnx.ModelProto:
     """A net whose value is one number of its input, and whose policy is constant."""
     plane, row, column = value
@@ -67,10 +69,10 @@ def foreign(
         nodes,
         "foreign",
         [info("data", kind, [batch, planes, 8, 8])],
-        [info("value_out", kind, [batch, 1]), info("policy_out", kind, [batch, outputs])],
+        [info("value_out", kind, [batch, columns]), info("policy_out", kind, [batch, outputs])],
         tensors,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     model.ir_version = 8
     return model
 
@@ -147,7 +149,7 @@ def test_the_list_of_crazyara_names_the_planes_of_its_policy_map() -> None:
 def test_moves_that_the_list_does_not_have_are_never_played(tmp_path: Path) -> None:
     labels: Any = Encoder(CRAZYHOUSE, "flat").labels
     moves = (*labels.labels[:-1], "-")
-    layout = layout_of(policy={"order": "moves.txt"}).model_copy(update={"moves": moves})
+    layout = layout_of(policy={"order": "moves.txt"}).with_moves(moves)
     adopted = adopt(foreign(outputs=2272), layout, CRAZYHOUSE, "theirs.onnx")
     assert adopted.missing == (labels.labels[-1],)
     found = evaluated(tmp_path, foreign(outputs=2272), layout)
@@ -174,9 +176,12 @@ def test_probabilities_become_logits(tmp_path: Path) -> None:
         (ValueLayout(range=(0.0, 1.0), view="first player"), [1.0, 1.0]),
     ],
 )
-def test_values_are_the_movers(tmp_path: Path, value: ValueLayout, expected: list[float]) -> None:
+@pytest.mark.parametrize("opset", [13, 18])
+def test_values_are_the_movers(
+    tmp_path: Path, value: ValueLayout, expected: list[float], opset: int
+) -> None:
     """The number is the plane of the colour: 1 if White moves, else 0."""
-    model = foreign(value=(27, 0, 0))
+    model = foreign(value=(27, 0, 0), opset=opset)
     layout = layout_of().model_copy(update={"value": value})
     assert evaluated(tmp_path, model, layout).value.tolist() == expected
 
@@ -203,6 +208,7 @@ def test_any_number_of_positions_and_half_precision(
         ({"planes": 33}, {}, "no input of the size that the layout gives"),
         ({"outputs": 100}, {}, r"no policy of the size.*policy_out \[1, 100\]"),
         ({}, {"value": {"name": "v"}}, "no value 'v'; it has data"),
+        ({"columns": 3}, {"value": {"name": "value_out"}}, "one number a position"),
         ({}, {"variant": "xiangqi"}, "one for xiangqi, not for crazyhouse"),
         ({}, {"input": {"planes": [*range(33), 34]}}, "34 is no plane; there are 0 to 33"),
     ],
@@ -215,7 +221,7 @@ def test_a_net_that_does_not_fit_is_rejected(
 
 
 def test_a_list_of_other_moves_is_rejected() -> None:
-    layout = layout_of(policy={"order": "x"}).model_copy(update={"moves": ("a1a2",) + ("-",) * 9})
+    layout = layout_of(policy={"order": "x"}).with_moves(("a1a2", *"-" * 9))
     with pytest.raises(DataError, match=r"2,271 of the 2,272 moves"):
         adopt(foreign(outputs=10), layout, CRAZYHOUSE, "theirs.onnx")
 
@@ -234,7 +240,9 @@ def test_layouts_that_ship_can_be_read() -> None:
     ("text", "kind", "message"),
     [
         ("variant: crazyhouse\nvalue: {view: ours}\n", SettingError, r"mine.yaml:2.*view"),
-        ("variant: crazyhouse\nvalue: {range: [1, 1]}\n", SettingError, "both 1"),
+        ("variant: crazyhouse\nvalue: {range: [1, 1]}\n", SettingError, "a loss is 1 and a win 1"),
+        ("variant: crazyhouse\nvalue: {range: [-.inf, 1]}\n", SettingError, "value"),
+        ("variant: crazyhouse\nmoves: [a1a2]\n", SettingError, r"mine.yaml:2.*moves"),
         ("variant: crazyhouse\nplanes: 3\n", SettingError, r"mine.yaml:2.*planes"),
         ("variant: [", DataError, "mine.yaml:1"),
         ("variant: x\npolicy: {order: no.txt}\n", DataError, r"no\.txt"),

@@ -118,7 +118,12 @@ def browser_page(**options: Any) -> Iterator[Any]:
             )
             yield page
             # a test restarts the server
-            lost = ("WebSocket connection", "ERR_CONNECTION_", "ERR_CONTENT_LENGTH_MISMATCH")
+            lost = (
+                "WebSocket connection",
+                "ERR_CONNECTION_",
+                "ERR_CONTENT_LENGTH_MISMATCH",
+                "ERR_EMPTY_RESPONSE",
+            )
             left = [text for text in problems if not any(word in text for word in lost)]
             assert not left, left
         finally:

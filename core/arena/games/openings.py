@@ -208,12 +208,12 @@ def _without_counters(fen: str) -> str:
     return " ".join(word for word in fen.split() if not word.isdigit())
 
 
-def random_starts(rules: Rules, count: int, seed: int) -> tuple[Opening, ...]:
-    """Different random start positions, at most `count`; the only one of a variant without
-    `shuffle:`."""
+def random_starts(rules: Rules, count: int | None, seed: int) -> tuple[Opening, ...]:
+    """Different start positions in random order, at most `count`, None: all; the only one of a variant
+    without `shuffle:`."""
     if not is_shuffled(rules.spec):
         return (Opening(),)
-    numbers = random.Random(f"starts {seed}").sample(range(STARTS), min(count, STARTS))
+    numbers = random.Random(f"starts {seed}").sample(range(STARTS), min(count or STARTS, STARTS))
     return tuple(Opening(shuffled_start(rules.spec, number)) for number in numbers)
 
 

@@ -30,6 +30,7 @@ from variant_ai.core.errors import EngineError, MoveError
 from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.position import CASTLING, move_kind
 from variant_ai.core.rules.shuffled_starts import is_shuffled
 from variant_ai.core.rules.text.notation import SanNotation, UciNotation, uci
 from variant_ai.core.search.report import MATE, MATE_RANGE
@@ -401,7 +402,17 @@ class XboardPlayer(ProgramPlayer[XboardClient]):
         if not self._game_began:
             self.client.new_game(self.variant, self._start(game), level_lines(turn))
             self._game_began = True
-        return self.client.search(self.coordinates.write_all(game.moves), turn)
+        return self.client.search(self._moves(game), turn)
+
+    def _moves(self, game: Game) -> list[str]:
+        """Moves as the program reads them: with `shuffle:`, castling as O-O and O-O-O."""
+        texts = self.coordinates.write_all(game.moves)
+        if is_shuffled(game.rules.spec):
+            for number, move in enumerate(game.moves):
+                if move_kind(move) == CASTLING:
+                    san = _SAN.write(game.rules, game.positions[number], move)
+                    texts[number] = san.rstrip("+#")
+        return texts
 
     def _without_move(self, game: Game, claim: str) -> Fault:
         result = next((text for text in GAME_RESULTS if claim.startswith(text)), "")

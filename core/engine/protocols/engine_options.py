@@ -177,7 +177,7 @@ _FIRST = (
     _spin("Skill Level", 20, 0, 20, "Below 20 the same as UCI_LimitStrength with UCI_Elo "
           "800 + 90 a level"),
     _check("UCI_Chess960", False, "Play the variant with shuffled start positions that belongs to "
-           "the chosen one: chess960 for chess. Castling is then written as the king that takes its "
+           "the chosen one, with a net of its own: chess960 for chess. Castling is then written as the king that takes its "
            "rook, and read in both notations at any time", ucci=False),
     Option("UCI_Opponent", "string", about=_NO_EFFECT, ucci=False, effect=False),
     Option("SyzygyPath", "string", about=_NO_EFFECT, ucci=False, effect=False),
@@ -264,6 +264,7 @@ UCCI_OPTIONS: tuple[Option, ...] = (
 
 RANDOMNESS = {"none": 0.0, "tiny": 0.2, "small": 0.4, "medium": 0.6, "large": 0.8, "huge": 1.0}
 VARIANT = "UCI_Variant"
+SHUFFLED = "UCI_Chess960"
 
 
 def variant_option(names: Iterable[str], default: str) -> Option:

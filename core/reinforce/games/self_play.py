@@ -179,6 +179,13 @@ class BaseSelfPlay(ABC):
                 return game
         raise AssertionError("the start position ends the game")
 
+    def _start_of(self, game: Game) -> str | None:
+        """FEN of the start of a game, as records have it: None for that of the spec."""
+        if not is_shuffled(self.spec):
+            return None
+        fen = self.rules.fen(game.positions[0])
+        return None if fen == self.rules.fen(self.rules.position()) else fen
+
     def _first_position(self, rng: np.random.Generator) -> str | None:
         """FEN of a random start position; None if the variant has only one."""
         if not is_shuffled(self.spec):
@@ -209,7 +216,7 @@ class BaseSelfPlay(ABC):
         record = GameRecord(
             self.spec.variant,
             moves=list(game.moves),
-            start_fen=self.rules.fen(game.positions[0]) if is_shuffled(self.spec) else None,
+            start_fen=self._start_of(game),
             result=result,
             white=PLAYER,
             black=PLAYER,

@@ -11,7 +11,7 @@ counted plies as clock. Missing fields at the end get defaults.
 
 Some forms are read but never written: pockets as `/Qn` after the last rank and as `[-]`, letters
 of `also:`, side `r` for the first player, checks given as `+1+0` at the end. Castling rights are
-kept only if king and rook are on their squares (with `shuffle:` on any of their rank), and an e.p. square only if it can be captured on,
+kept only if king and rook are on their squares (with `shuffle:`, anywhere on their first rank), and an e.p. square only if it can be captured on,
 so that equal positions have equal records. The key is left 0 for the rules engine.
 """
 
@@ -280,9 +280,9 @@ class _FenFormat:
         held, homes = 0, {}
         for letter in "" if field == "-" else field:
             rights = [r for r in types.castling_rights if r.letter.isupper() == letter.isupper()]
-            file = ord(letter.lower()) - 97
+            file = ord(letter.lower()) - 97 if letter.isascii() else -1
             by_side = any(right.letter == letter for right in rights)
-            if not by_side and not (letter.isascii() and 0 <= file < files):
+            if not by_side and not 0 <= file < files:
                 known = "".join(right.letter for right in types.castling_rights)
                 last = chr(96 + files)
                 accepted = f"rights are {known}, or files of rooks, A-{last.upper()} and a-{last}"

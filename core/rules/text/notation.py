@@ -275,9 +275,12 @@ class _Lexicon:
         )
         self.castling: dict[int, str] = {}
         for colour in (0, 1):
-            # the nearer rook castles short
+            # the nearer rook castles short; with `shuffle:` that on the right
             rights = sorted(
-                (r for r in types.castling_rights if r.colour == colour), key=_rook_distance
+                (r for r in types.castling_rights if r.colour == colour),
+                key=lambda right: (
+                    not right.is_right_of_king if right.takes_rook else _rook_distance(right)
+                ),
             )
             for number, right in enumerate(rights):
                 self.castling[right.bit] = "-".join("O" * (2 + number))

@@ -207,7 +207,7 @@ def run(
 def _command(name: str) -> click.Command:
     from variant_ai.cli.train import nets, train
 
-    return {"train": train.command, "nets": nets.command}[name]
+    return {"train": train.command, "nets": nets.list_nets}[name]
 
 
 def _parameters(command: str) -> dict[str, click.Parameter]:
