@@ -13,7 +13,9 @@ from variant_ai.core.arena.players.player import Allowance, Fault, PlayerClock, 
 from variant_ai.core.arena.players.player_spec import parse_player
 from variant_ai.core.arena.programs.program_player import (
     Coordinates,
+    XboardPlayer,
     last_capture,
+    program_player,
     uci_limits,
 )
 from variant_ai.core.arena.programs.uci_client import CycloneClient, parse_ucci_option
@@ -403,3 +405,17 @@ def test_what_a_protocol_cannot_say_is_refused(tall: Rules) -> None:
     assert "one limit" in ucci.rejection(Allowance(nodes=5, depth=3))
     with pytest.raises(SettingError, match="protocol"):
         parse_player("x;protocol=ucy")
+
+
+def test_programs_are_told_of_shuffled_starts() -> None:
+    rules = make_rules(registry().variant("chess960"))
+    game = Game.from_uci(rules, "4k3/8/8/8/8/8/8/1R3KR1 w GB - 0 1", ["f1g1", "e8e7"])
+    xboard = program_player(parse_player(f"xboard:{sys.executable}"), rules)
+    assert isinstance(xboard, XboardPlayer) and xboard.variant == "fischerandom"
+    assert xboard._moves(game) == ["O-O", "e8e7"]
+    uci = program_player(parse_player(f"uci:{sys.executable}"), rules)
+    assert uci.client.soft_options == {"UCI_Chess960": "true"}  # type: ignore[attr-defined]
+    assert uci.coordinates.write_all(game.moves) == ["f1g1", "e8e7"]  # type: ignore[attr-defined]
+    usual = make_rules(registry().variant("chess"))
+    other = program_player(parse_player(f"uci:{sys.executable}"), usual)
+    assert other.client.soft_options == {}  # type: ignore[attr-defined]
