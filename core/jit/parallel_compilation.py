@@ -60,7 +60,7 @@ _DECORATED = re.compile(r"^@(?:njit|borrowing)$", re.MULTILINE)
 _SERVE = "import sys; sys.path[:] = {path!r}; from variant_ai.core.jit.parallel_compilation import serve; serve({parent}, {modules!r})"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Task:
     """A function to compile."""
 
@@ -72,6 +72,11 @@ class Task:
     size: int = 0
     """Bytes of bytecode, including the helpers compiled into it."""
     _done: bool = False
+
+    def __repr__(
+        self,
+    ) -> str:  # without callees and callers, whose representation would have no end
+        return f"Task({self.dispatcher.py_func.__qualname__})"
 
     def is_done(self) -> bool:
         """Return True if the machine code is on disk."""
