@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import array
-from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_HAND_KINDS, MAX_SQUARES
+from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_HAND_KINDS, MAX_SQUARES, MAX_WALKS
 
 MAX_INPUT_PLANES = 256
 MAX_ACTIONS = 65536
@@ -37,8 +37,6 @@ STEPS = 1024
 STEP_ORIGIN = STEPS // 2
 NO_PLANE = -1
 MAX_RIGHTS = 16
-MAX_WALKS = 84
-"""Castlings from all squares that king and rook may begin on."""
 
 # Operations that fill an input plane. SCATTER planes are set to 0 and then marked square by square.
 (SCATTER, COLOUR, MOVE_NUMBER, HALFMOVE, REPETITIONS, HAND, CAPTURED, RIGHT, CHECKS) = range(9)

@@ -1,4 +1,4 @@
-"""Layouts of other projects' nets: names and order of planes and policy, and what a value means.
+"""Layouts of other projects' nets: names and order of planes and policy, and the meaning of the value.
 
 A layout is a YAML file; the ones in `layouts/` ship with the program:
 

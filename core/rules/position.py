@@ -35,6 +35,8 @@ MAX_LAST_MOVES = 8
 MAX_HAND_KINDS = 16
 MAX_RIGHTS = 6
 """Castling rights of both colours."""
+MAX_WALKS = 84
+"""Castlings of both colours from all squares that king and rook may begin on."""
 COLOUR_STRIDE = 32
 
 POSITION = np.dtype(

@@ -15,8 +15,6 @@ from variant_ai.core.spec.schema import VariantSpec
 
 STARTS = 960
 """Number of start positions of `shuffle: chess960`."""
-USUAL = 518
-"""Number of the first rank of chess."""
 _KNIGHTS = tuple(combinations(range(5), 2))
 
 

@@ -20,7 +20,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 @pytest.fixture(autouse=True)
 def own_program(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a program does to its process ends with the test: with these handlers, a signal in a later
+    """Undo what a program does to its process: with these handlers, a signal in a later
     test would end the whole test run."""
     before = {number: signal.getsignal(number) for number in interrupts.SIGNALS}
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)

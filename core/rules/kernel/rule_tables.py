@@ -35,6 +35,7 @@ from variant_ai.core.rules.position import (
     MAX_HAND_KINDS,
     MAX_RIGHTS,
     MAX_SQUARES,
+    MAX_WALKS,
     piece_code,
 )
 from variant_ai.core.rules.text.fen import parse_fen
@@ -48,8 +49,6 @@ FORWARD_WORDS = 1 << 19
 REVERSE_WORDS = 1 << 18
 MAX_CHOICES = 24
 MAX_WALK = 12
-MAX_WALKS = 84
-"""Castlings of both colours from all squares that king and rook may begin on."""
 MAX_HOMES = 64
 """Walks of one right."""
 MAX_PASSANT = 4

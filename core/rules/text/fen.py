@@ -11,8 +11,9 @@ counted plies as clock. Missing fields at the end get defaults.
 
 Some forms are read but never written: pockets as `/Qn` after the last rank and as `[-]`, letters
 of `also:`, side `r` for the first player, checks given as `+1+0` at the end. Castling rights are
-kept only if king and rook are on their squares (with `shuffle:`, anywhere on their first rank), and an e.p. square only if it can be captured on,
-so that equal positions have equal records. The key is left 0 for the rules engine.
+kept only if king and rook are on their squares (with `shuffle:`, anywhere on their first rank), and
+an e.p. square only if it can be captured on, so that equal positions have equal records. The key is
+left 0 for the rules engine.
 """
 
 from __future__ import annotations
@@ -253,7 +254,7 @@ class _FenFormat:
     ) -> tuple[int, dict[int, int]]:
         """Parse rights into bits, and into homes by bit. Rights whose king or rook is not on its
         square are dropped, and so are those of a player without a king."""
-        if self.types.spec.rules.shuffle != "none":
+        if is_shuffled(self.types.spec):
             return self._shuffled_rights(text, field, board)
         royal = self.types.royal
         rights = {right.letter: right for right in self.types.castling_rights}
@@ -307,7 +308,7 @@ class _FenFormat:
         """Rights as written in a FEN; with `shuffle:` the files of the rooks."""
         held = int(position[0]["castling"])
         rights = [right for right in self.types.castling_rights if held >> right.bit & 1]
-        if self.types.spec.rules.shuffle == "none":
+        if not is_shuffled(self.types.spec):
             return "".join(right.letter for right in rights)
         letters = ""
         for right in rights:
