@@ -193,7 +193,13 @@ class Reinforcement:
 
     @property
     def finished(self) -> bool:
-        return self.progress >= 1.0
+        """The budget is used up, and no generation is half done."""
+        return self.progress >= 1.0 and not self.state.begun
+
+    @property
+    def _out_of_time(self) -> bool:
+        minutes = self.settings.minutes
+        return minutes is not None and self._clock.cpu >= 60 * minutes
 
     def _generation(self, stop: Callable[[], bool]) -> bool:
         """Go on with the next generation to its end; False if it was stopped."""
@@ -289,21 +295,29 @@ class Reinforcement:
     # --- games ---------------------------------------------------------------------------------
 
     def _play(self, generation: int, stop: Callable[[], bool]) -> bool:
-        """Play until a generation has its positions and publish its store; False if stopped."""
+        """Play until a generation has its positions and publish its store; False if stopped.
+
+        When the run's time is used up, one batch of the learner is enough: the last generation is
+        smaller, and the run ends when it should."""
         path = self.folder.journal(generation)
         wanted = self.settings.positions
+        least = min(wanted, self.settings.learning.batch)
         with GameJournal(path, self.spec.variant) as journal:
             positions = sum(map(recorded_positions, journal.games))
-            if positions < wanted:
+
+            def enough() -> bool:
+                return positions >= (least if self._out_of_time else wanted)
+
+            if not enough():
                 supply = self._supply(generation, journal)
                 saved, before = time.monotonic(), supply.evaluations
-            while positions < wanted:
+            while not enough():
                 record = supply.next_game(stop)
                 if record is not None:
                     journal.add(record)
                     positions += recorded_positions(record)
                     self.watcher.playing(generation, positions, wanted)
-                if record is None or positions >= wanted or time.monotonic() - saved > SAVE_SECONDS:
+                if record is None or enough() or time.monotonic() - saved > SAVE_SECONDS:
                     self.state.evaluations += supply.evaluations - before
                     saved, before = time.monotonic(), supply.evaluations
                     self._save_clock()

@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,23 +25,17 @@ from variant_ai.core.data.game_record import (
     Result,
 )
 from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.reinforce.chosen_search import forest_settings, plain_search
 from variant_ai.core.reinforce.games.game_journal import PLAYER
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, SearchChoice
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled, shuffled_start
 from variant_ai.core.search.forest.forest_arrays import ENDED, RESIGNED
-from variant_ai.core.search.forest.forest_search import (
-    ForestSearch,
-    ForestSettings,
-    SearchedMove,
-)
+from variant_ai.core.search.forest.forest_search import ForestSearch, SearchedMove
 from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
-
-if TYPE_CHECKING:
-    from variant_ai.core.search.search import Search
 
 CAPPED = "max plies"
 """Termination of a game that reached its greatest length; its result is no value target."""
@@ -270,33 +263,6 @@ def _weights(searched: SearchedMove) -> PlyVisits:
     )
 
 
-def forest_settings(settings: ReinforceSettings) -> ForestSettings:
-    """Settings of the trees for those of a run."""
-    search, variety = settings.search, settings.variety
-    return ForestSettings(
-        gumbel=search.kind == "gumbel",
-        nodes=search.nodes,
-        fast_nodes=search.fast_nodes,
-        full_share=search.full_share,
-        considered=search.considered,
-        visit_offset=search.visit_offset,
-        value_scale=search.value_scale,
-        minmax=search.rescale == "minmax",
-        noise=search.noise,
-        noise_epsilon=search.noise_epsilon,
-        noise_alpha=search.noise_alpha,
-        fpu_reduction=search.fpu_reduction,
-        cpuct=search.cpuct,
-        forced_playouts=search.forced_playouts,
-        sampled_plies=variety.sampled_plies,
-        temperature=variety.temperature,
-        temperature_end=variety.temperature_end,
-        resign_below=variety.resign_below,
-        resign_plies=variety.resign_plies,
-        max_plies=variety.max_plies,
-    )
-
-
 class SelfPlay(BaseSelfPlay):
     """Games at once with shared batches, by compiled rules."""
 
@@ -377,29 +343,6 @@ class SelfPlay(BaseSelfPlay):
         if record is None:
             self._forest.go_on(tree)
         return record
-
-
-def plain_search(
-    spec: VariantSpec, evaluator: Evaluator, search: SearchChoice, *, seed: int, rules: Rules
-) -> Search:
-    """Make the ordinary search, with the settings that it shares with the trees of the forest, for
-    rules that are not compiled."""
-    from variant_ai.core.search.search import Search
-    from variant_ai.core.search.settings import SearchParams
-
-    params = SearchParams.of(
-        spec,
-        node_temperature=1.0,
-        enhance_checks=False,
-        batch_size=1,
-        reuse_tree=False,
-        q_unvisited="parent",
-        q_unvisited_reduction=search.fpu_reduction,
-        noise_epsilon=search.noise_epsilon if search.noise else 0.0,
-        memory_mb=16,
-        seed=seed,
-    )
-    return Search(spec, evaluator, params, rules=rules)
 
 
 class SlowSelfPlay(BaseSelfPlay):

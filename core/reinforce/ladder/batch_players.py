@@ -19,7 +19,7 @@ import numpy as np
 
 from variant_ai.core.arena.players.player import Player, Reply, Turn, random_move
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.games.self_play import forest_settings, plain_search
+from variant_ai.core.reinforce.chosen_search import forest_settings, plain_search
 from variant_ai.core.reinforce.reinforce_settings import (
     ReinforceSettings,
     SearchChoice,

@@ -1,0 +1,64 @@
+"""The searches that the settings of a run choose: trees of many games, and the ordinary search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, SearchChoice
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.forest.forest_search import ForestSettings
+from variant_ai.core.spec.schema import VariantSpec
+
+if TYPE_CHECKING:
+    from variant_ai.core.search.search import Search
+
+
+def forest_settings(settings: ReinforceSettings) -> ForestSettings:
+    """Settings of the trees for those of a run."""
+    search, variety = settings.search, settings.variety
+    return ForestSettings(
+        gumbel=search.kind == "gumbel",
+        nodes=search.nodes,
+        fast_nodes=search.fast_nodes,
+        full_share=search.full_share,
+        considered=search.considered,
+        visit_offset=search.visit_offset,
+        value_scale=search.value_scale,
+        minmax=search.rescale == "minmax",
+        noise=search.noise,
+        noise_epsilon=search.noise_epsilon,
+        noise_alpha=search.noise_alpha,
+        fpu_reduction=search.fpu_reduction,
+        cpuct=search.cpuct,
+        forced_playouts=search.forced_playouts,
+        sampled_plies=variety.sampled_plies,
+        temperature=variety.temperature,
+        temperature_end=variety.temperature_end,
+        resign_below=variety.resign_below,
+        resign_plies=variety.resign_plies,
+        max_plies=variety.max_plies,
+    )
+
+
+def plain_search(
+    spec: VariantSpec, evaluator: Evaluator, search: SearchChoice, *, seed: int, rules: Rules
+) -> Search:
+    """Make the ordinary search, with the settings that it shares with the trees of the forest, for
+    rules that are not compiled."""
+    from variant_ai.core.search.search import Search
+    from variant_ai.core.search.settings import SearchParams
+
+    params = SearchParams.of(
+        spec,
+        node_temperature=1.0,
+        enhance_checks=False,
+        batch_size=1,
+        reuse_tree=False,
+        q_unvisited="parent",
+        q_unvisited_reduction=search.fpu_reduction,
+        noise_epsilon=search.noise_epsilon if search.noise else 0.0,
+        memory_mb=16,
+        seed=seed,
+    )
+    return Search(spec, evaluator, params, rules=rules)
