@@ -51,6 +51,8 @@ FIELDS = {
     "priority": (int, float),
     "report_every": (int, float),
 }
+ACTION_FIELDS = {"layer": (int,)}
+"""Fields that only further actions have."""
 ACTIONS = ("stop", "clear", "version")
 
 
@@ -276,11 +278,12 @@ def check(given: Any, actions: Iterable[str] = ()) -> dict[str, Any]:
             raise DataError(f"unknown action {action!r}; there are {listed}")
         _check_field("id", words.get("id", ""))
         return words
+    fields = FIELDS if action is None else {**FIELDS, **ACTION_FIELDS}
     for name, value in words.items():
         if name == "action":
             continue
-        if name not in FIELDS:
-            raise DataError(f"unknown field {name!r}; there are {', '.join(FIELDS)}")
+        if name not in fields:
+            raise DataError(f"unknown field {name!r}; there are {', '.join(fields)}")
         _check_field(name, value)
         if isinstance(value, float) and not math.isfinite(value):
             raise DataError(f"{name}: {value} where a finite number is expected")
@@ -293,8 +296,9 @@ def check(given: Any, actions: Iterable[str] = ()) -> dict[str, Any]:
 
 def _check_field(name: str, value: Any) -> None:
     """Raise DataError unless the field accepts a value of this type."""
-    if isinstance(value, bool) or not isinstance(value, FIELDS[name]):
-        kinds = " or ".join(kind.__name__ for kind in FIELDS[name])
+    types = {**FIELDS, **ACTION_FIELDS}[name]
+    if isinstance(value, bool) or not isinstance(value, types):
+        kinds = " or ".join(kind.__name__ for kind in types)
         raise DataError(f"{name}: {json.dumps(value)[:60]} where a {kinds} is expected")
 
 

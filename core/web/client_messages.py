@@ -91,6 +91,11 @@ MESSAGES: dict[str, MessageKind] = {
     "planes": MessageKind(
         "The input planes of the net.", "`names`, `planes`, `files`, `ranks`", {**GAME, **NET}
     ),
+    "layer": MessageKind(
+        "What a layer of the net computes, by its number from 0.",
+        "`layers` (`name`, `channels`), `layer`, `maps`, `most`, `files`, `ranks`",
+        {**GAME, **NET, "layer": "number"},
+    ),
     "tree": MessageKind(
         "The tree of the last search of a position, below a line of moves.",
         "`moves` (`move`, `visits`, `prior`, `value`, `mate`, `open`)",

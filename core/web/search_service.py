@@ -5,24 +5,32 @@ joins them. Besides queries it answers, in their turn:
 
     {"id": 1, "action": "policy", "variant": …, "fen": …, "moves": […]}    the net without a search
     {"id": 2, "action": "planes", "variant": …, "fen": …, "moves": […]}    its input planes
-    {"id": 3, "action": "tree", "variant": …, "moves": […], "search_moves": […]}
+    {"id": 3, "action": "layer", "variant": …, "fen": …, "moves": […], "layer": 0}   what a layer computes
+    {"id": 4, "action": "tree", "variant": …, "moves": […], "search_moves": […]}
                               the tree of the last search of this position, below a line of moves
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.engine.json_service import QueryAction, VariantEngine
 from variant_ai.core.errors import DataError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.interface import BaseSearch
 
+if TYPE_CHECKING:
+    from variant_ai.core.inference.layer_outputs import LayerOutputs
+
 KEPT_ENGINES = 3
 """Engines of a process; the one that was used least recently goes first."""
 MOST_MOVES = 40
 """Moves of a node that are shown."""
+MOST_CHANNELS = 256
+"""Channels of a layer that are shown."""
 SEPARATOR = "\t"
 
 
@@ -88,6 +96,42 @@ def planes(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[
     }
 
 
+def layer(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a layer of the net computes for a position: `layers` (name and channels of each),
+    `layer`, `maps`, a list of squares for each channel in the order of `planes`, and `most`, the
+    greatest absolute value.
+
+    Raises DataError if there is no such layer, or no file of a net.
+    """
+    from variant_ai.core.search.tree_factory import with_last_moves
+
+    search = _searching(engine)
+    evaluator = search.evaluators[0]
+    if not Path(evaluator.info.source).is_file():
+        raise DataError("what plays here is not the file of a net; it has no layers to show")
+    game = with_last_moves(game, search.rules)
+    net = _layer_outputs(evaluator.info.source, *evaluator.planes_shape[1:])
+    number = query.get("layer", 0)
+    if not 0 <= number < len(net.layers):
+        raise DataError(f"layer: {number}; from 0 to {len(net.layers) - 1} are accepted")
+    values = net.evaluate(search.encoder.planes(game.position), number)
+    return {
+        "layers": [{"name": one.name, "channels": one.channels} for one in net.layers],
+        "layer": number,
+        "maps": [[round(float(v), 3) for v in one.reshape(-1)] for one in values[:MOST_CHANNELS]],
+        "most": float(abs(values).max()),
+        "ranks": values.shape[1],
+        "files": values.shape[2],
+    }
+
+
+@lru_cache(maxsize=KEPT_ENGINES)
+def _layer_outputs(source: str, ranks: int, files: int) -> LayerOutputs:
+    from variant_ai.core.inference.layer_outputs import LayerOutputs
+
+    return LayerOutputs(source, ranks, files)
+
+
 def plane_names(engine: VariantEngine, count: int) -> list[str]:
     """Return a name for each input plane; numbers for those of an encoder that names none."""
     from variant_ai.core.spec.plane_layout import input_planes
@@ -140,4 +184,9 @@ def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[st
     return {"moves": sorted(found, key=lambda one: (-one["visits"], -one["prior"]))[:MOST_MOVES]}
 
 
-ACTIONS: dict[str, QueryAction] = {"policy": policy, "planes": planes, "tree": tree}
+ACTIONS: dict[str, QueryAction] = {
+    "policy": policy,
+    "planes": planes,
+    "layer": layer,
+    "tree": tree,
+}

@@ -32,7 +32,7 @@ OVERHEAD = 0.2
 """Seconds of a move that pass between the page's clock and the search."""
 LINES_OF_WEAK = 24
 """Moves among which a weakened engine chooses."""
-SEARCHES = ("search", "policy", "planes", "tree")
+SEARCHES = ("search", "policy", "planes", "layer", "tree")
 """Messages that need a net; they wait their turn."""
 BOARD_QUESTIONS = ("describe", "position", "line", "pgn", "read", "source")
 
@@ -162,6 +162,8 @@ class Visitor:
         if message.type != "search":
             if "line" in fields:
                 query["search_moves"] = fields["line"]
+            if "layer" in fields:
+                query["layer"] = fields["layer"]
             return {**query, "action": message.type}, 10.0
         nodes, seconds = fields.get("nodes"), fields.get("seconds")
         if "clock" in fields:

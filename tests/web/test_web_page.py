@@ -129,6 +129,11 @@ def test_lines_of_play_appear_at_once(server: Server) -> None:
         page.get_by_text("What the net sees").click()
         page.get_by_role("button", name="Show the input planes").click()
         page.get_by_text("my pawns", exact=True).wait_for()
+        page.get_by_text("What its layers compute").click()
+        page.get_by_role("button", name="Show the layers").click()
+        page.locator(".layers canvas").nth(40).wait_for()
+        page.get_by_label("Layer", exact=True).select_option("9")  # of the value head, 8 channels
+        page.wait_for_function("() => document.querySelectorAll('.layers canvas').length === 8")
         page.wait_for_function(  # a tree with something below its first move
             "() => parseInt(document.querySelector('.status').textContent.replaceAll(',', '')) > 300"
         )

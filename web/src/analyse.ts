@@ -11,6 +11,7 @@ import type { Session } from './session';
 import { talk, type Stream } from './talk';
 import type { GameNode } from './tree';
 import { TreeBox } from './treebox';
+import { LayersBox } from './layers';
 import { PlanesBox } from './planes';
 import type { Line, SearchAnswer } from './types';
 import { greet, listName, netChoices, serverName, variantChoices } from './variants';
@@ -32,6 +33,7 @@ export class AnalyseView {
   private readonly progress = h('progress', { max: 1, value: 0, hidden: true, 'aria-label': 'Annotated' });
   private readonly tree: TreeBox;
   private readonly planes: PlanesBox;
+  private readonly layers: LayersBox;
   private search: Stream | undefined;
   private searched: GameNode | undefined;
   private answer: SearchAnswer | undefined;
@@ -59,6 +61,7 @@ export class AnalyseView {
     );
     this.tree = new TreeBox(session, () => this.net);
     this.planes = new PlanesBox(session, () => this.net);
+    this.layers = new LayersBox(session, () => this.net);
     const arrows = checkbox('Arrows of the search', true, on => {
       this.showArrows = on;
       this.drawArrows();
@@ -103,6 +106,7 @@ export class AnalyseView {
         moveBox(session, uci => void session.play(uci)),
         this.tree.element,
         this.planes.element,
+        this.layers.element,
         this.box.element
       )
     );
@@ -141,6 +145,7 @@ export class AnalyseView {
     if (this.searched !== session.tree.current || !this.answer) {
       this.tree.clear();
       this.planes.refresh();
+      this.layers.refresh();
       this.begin();
       void this.askPolicy();
     }

@@ -49,17 +49,25 @@ export class PlanesBox {
   }
 }
 
-function picture(plane: number[], files: number, ranks: number, name: string): HTMLCanvasElement {
+/** Draw a value for each square, from the rank of the player to move upwards. */
+export function picture(
+  plane: number[],
+  files: number,
+  ranks: number,
+  label: string,
+  most = 1
+): HTMLCanvasElement {
   const canvas = h('canvas', {
     width: files * CELL,
     height: ranks * CELL,
     role: 'img',
-    'aria-label': `${name}: ${plane.filter(value => value).length} squares`,
+    'aria-label': `${label}: ${plane.filter(value => value).length} squares`,
   });
   const context = canvas.getContext('2d')!;
   plane.forEach((value, square) => {
-    const strength = Math.min(Math.abs(value), 1);
-    context.fillStyle = strength ? `rgb(28 110 140 / ${25 + 75 * strength}%)` : '#e9e4da';
+    const strength = Math.min(Math.abs(value) / most, 1);
+    const colour = value < 0 ? '176 74 52' : '28 110 140';
+    context.fillStyle = strength ? `rgb(${colour} / ${25 + 75 * strength}%)` : '#e9e4da';
     const row = ranks - 1 - Math.floor(square / files);
     context.fillRect((square % files) * CELL, row * CELL, CELL - 1, CELL - 1);
   });
