@@ -1,6 +1,6 @@
 """The outputs of a net's layers, for those who want to look into it.
 
-The ONNX file is run by onnxruntime with its inner tensors as further outputs, so that nets of any origin can
+The ONNX file is run by onnxruntime with its inner tensors as outputs, so that nets of any origin can
 be looked into.
 """
 
@@ -29,7 +29,7 @@ class NetLayer:
     """A layer whose output has a value for each square."""
 
     name: str
-    """As the file has it, such as `tower/tower.0/relu`."""
+    """Name in the file, such as `tower/tower.0/relu`."""
     channels: int
     tensor: str
 
