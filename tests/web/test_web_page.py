@@ -96,6 +96,33 @@ def test_a_variant_is_written_and_played(server: Server) -> None:
         assert other.locator("cg-board piece").count() == 14
 
 
+@pytest.mark.slow
+def test_a_wall_is_placed_by_a_third_click(server: Server) -> None:
+    with browser_page() as page:
+        open_page(page, f"{server.address}variant")
+        page.locator("textarea.code").fill(SPEC.with_name("duck.yaml").read_text())
+        page.get_by_text("moves in the start position").wait_for()
+        page.get_by_role("button", name="Play it").click()
+        page.get_by_text("Your move.").wait_for()
+        choose_opponent(page, "random", "nodes:1")
+        page.wait_for_timeout(500)  # a click on a board that is drawn anew is lost
+        table = Table(page, 8, 8)
+        table.click("e2")
+        table.click("e4")
+        prompt = page.locator(".prompt")
+        prompt.wait_for()
+        assert prompt.inner_text() == "Choose a square for the wall"
+        table.click("e4")  # its pawn stands there: the move is taken back
+        prompt.wait_for(state="hidden")
+        assert table.moves == []
+        table.click("e2")
+        table.click("e4")
+        table.click("e5")
+        table.wait(2)
+        assert table.moves[0] == "e2e4,e4e5"
+        assert page.locator("cg-board piece._-piece").count() == 1
+
+
 def test_words_are_completed_in_the_editor(server: Server) -> None:
     with browser_page() as page:
         open_page(page, f"{server.address}variant")

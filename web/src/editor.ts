@@ -99,7 +99,7 @@ export class EditorView {
     if (!this.text.value) {
       this.text.value = preferences.play('editor', '') || EXAMPLE;
       this.typed();
-    }
+    } else if (this.playButton.disabled) this.typed(); // left before it was checked
   }
 
   hide(): void {
@@ -121,6 +121,8 @@ export class EditorView {
   private typed(): void {
     preferences.setPlay('editor', this.text.value);
     this.number();
+    this.playButton.disabled = true; // until this text is checked
+    this.status.textContent = 'Checking …';
     window.clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.check(), PAUSE);
   }
@@ -139,7 +141,6 @@ export class EditorView {
   private async check(): Promise<void> {
     const asked = ++this.asked;
     const text = this.text.value;
-    this.status.textContent = 'Checking …';
     try {
       const spec = await talk.spec(text);
       if (asked !== this.asked) return;
