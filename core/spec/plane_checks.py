@@ -61,7 +61,9 @@ def _item_issues(spec: VariantSpec) -> Iterator[Issue]:
         path: Path = ("input", i)
         match item:
             case AttackPlanes() if spec.rules.engine != "kernel":
-                yield Issue(path, "planes of attacks need the rules of the kernel (`engine: kernel`)")
+                yield Issue(
+                    path, "planes of attacks need the rules of the kernel (`engine: kernel`)"
+                )
             case CapturedPlanes(captured=count):
                 yield from unknown_pieces(spec, (*path, "captured", "order"), count.order)
                 yield from listed_twice((*path, "captured", "order"), count.order)

@@ -121,7 +121,9 @@ def attacked(t: TablesRow, p: PositionRow, colour: Number, square: Number) -> Tr
 
 
 @njit
-def attacked_squares(t: TablesRow, p: PositionRow, origin: Number, out: NDArray[np.int64]) -> Number:
+def attacked_squares(
+    t: TablesRow, p: PositionRow, origin: Number, out: NDArray[np.int64]
+) -> Number:
     """Write the squares that the piece on `origin` attacks to `out`, and return how many: those where
     it could capture an enemy, occupied or not, and those of its own side that it defends. A square may
     occur twice."""
@@ -136,7 +138,9 @@ def attacked_squares(t: TablesRow, p: PositionRow, origin: Number, out: NDArray[
         legs = np.int64(program[at + 1])
         count = np.int64(program[at + 2])
         at += 3
-        if flags & CAPTURE and (legs < 0 or (board[legs & SQUARE_MASK] == 0 and board[legs >> 7] == 0)):
+        if flags & CAPTURE and (
+            legs < 0 or (board[legs & SQUARE_MASK] == 0 and board[legs >> 7] == 0)
+        ):
             hurdles = 1 if flags & HOP else 0
             for i in range(count):
                 target = np.int64(program[at + i])
