@@ -49,7 +49,8 @@ def attack_planes(name: str, position: Position) -> NDArray[np.bool_]:
     count = len(spec_of(name).pieces)
     shown = planes[-2 * count :]
     assert set(np.unique(shown)) <= {0, 1}
-    return shown.reshape(2, count, *planes.shape[1:]).astype(bool)
+    result: NDArray[np.bool_] = shown.reshape(2, count, *planes.shape[1:]).astype(bool)
+    return result
 
 
 def test_crazyhouse_equals_python_chess() -> None:
