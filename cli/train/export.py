@@ -107,6 +107,7 @@ def command(
     fp32 net's first two moves differ by over 0.05), value difference. An int8 file contains known
     answers, from which an evaluator detects a processor that computes int8 wrongly and uses fp32.
     """
+    from variant_ai.core.inference.model_file import read_model_file
     from variant_ai.core.spec.catalogue import PACKAGED
 
     require_new(output, replace)
@@ -121,7 +122,9 @@ def command(
             if precision == "fp32":
                 fail(f"{model} is already an ONNX file; use --precision fp16 or int8 to convert it")
             source = model
-            spec = given or spec_of_model(model, None)
+            spec = (
+                read_model_file(model).info.own_spec(given) if given else spec_of_model(model, None)
+            )
         else:
             source = output if precision == "fp32" else Path(folder) / "fp32.onnx"
             facts, stores, spec = _from_checkpoint(model, source, given)

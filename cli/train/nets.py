@@ -1,5 +1,5 @@
 """`variant-ai nets`: list the networks that can be trained, with their size and speed; adopt one of
-another project."""
+another project, or give one more input planes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.network_options import net_size, size_options
 from variant_ai.cli.train.nets_adopt import adopt
+from variant_ai.cli.train.nets_widen import widen
 
 if TYPE_CHECKING:
     from variant_ai.core.encoding import Encoder
@@ -43,13 +44,14 @@ class _Nets(click.Group):
     ),
 )
 def command() -> None:
-    """List the networks that can be trained, or adopt one of another project.
+    """List the networks that can be trained, adopt one of another project, or give one more planes.
 
     `list` may be left out.
     """
 
 
 command.add_command(adopt)
+command.add_command(widen)
 
 
 @command.command(

@@ -90,7 +90,7 @@ def part_costs(game: Game, seed: int = 0) -> PartCosts:
     return PartCosts(
         _cost(lambda: _moves_loop(tables, positions, lists, work), len(positions)),
         _cost(lambda: _play_loop(tables, positions, played, after), len(positions)),
-        _cost(lambda: _encode_loop(program, positions, planes), len(positions)),
+        _cost(lambda: _encode_loop(tables, program, positions, planes), len(positions)),
     )
 
 
@@ -146,9 +146,9 @@ def _play_loop(t: Tables, p: Position, moves: NDArray[np.int64], after: Position
 
 
 @njit
-def _encode_loop(e: InputTables, p: Position, planes: Floats2D) -> Number:
+def _encode_loop(t: Tables, e: InputTables, p: Position, planes: Floats2D) -> Number:
     for i in range(p.shape[0]):
-        encode_into(e, p, i, planes, np.int64(0), np.int64(0), np.int64(0))
+        encode_into(t, e, p, i, planes, np.int64(0), np.int64(0), np.int64(0))
     return np.int64(p.shape[0])
 
 

@@ -32,8 +32,9 @@ from variant_ai.core.encoding.encoding_tables import (
 )
 from variant_ai.core.jit import Number, njit
 from variant_ai.core.jit.arrays import Floats2D
+from variant_ai.core.rules.kernel.attacks import attacked_squares
 from variant_ai.core.rules.kernel.make_move import replay_into
-from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.kernel.rule_tables import MAX_PIECE_MOVES, Tables
 from variant_ai.core.rules.position import (
     CASTLING,
     DOUBLE_STEP,
@@ -53,11 +54,18 @@ Actions = NDArray[np.int64]
 
 @njit
 def encode_into(
-    E: InputTables, P: Position, i: Number, out: Floats2D, j: Number, mirrored: Number, raw: Number
+    T: Tables,
+    E: InputTables,
+    P: Position,
+    i: Number,
+    out: Floats2D,
+    j: Number,
+    mirrored: Number,
+    raw: Number,
 ) -> None:
     """Write the planes of `P[i]` to `out[j]`, out float32 [n, C * H * W], C-contiguous.
 
-    `mirrored` 1 exchanges left and right; `raw` 1 leaves counts undivided.
+    T: rules tables, read for planes of attacks only. `mirrored` 1 exchanges left and right; `raw` 1 leaves counts undivided.
     """
     side = np.int64(P[i]["side"])
     squares = np.int64(E[0]["squares"])
@@ -83,6 +91,13 @@ def encode_into(
             count1 += E[0]["count"][1, side, code]
             count2 += E[0]["count"][2, side, code]
             count3 += E[0]["count"][3, side, code]
+    if E[0]["attacks"] != 0:
+        targets = np.empty(MAX_PIECE_MOVES, np.int64)
+        for s in range(squares):
+            plane = np.int64(E[0]["attack"][side, np.int64(P[i]["board"][s])])
+            if plane != NO_PLANE:
+                for k in range(attacked_squares(T[0], P[i], s, targets)):
+                    row[plane + np.int64(E[0]["turn"][view, targets[k]])] = np.float32(1)
     if E[0]["en_passant"] != NO_PLANE and P[i]["ep"] >= 0:
         square = np.int64(E[0]["turn"][view, np.int64(P[i]["ep"])])
         row[np.int64(E[0]["en_passant"]) * squares + square] = np.float32(1)
@@ -143,10 +158,12 @@ def encode_into(
 
 
 @njit
-def encode_all(E: InputTables, P: Position, out: Floats2D, mirrored: Number, raw: Number) -> None:
+def encode_all(
+    T: Tables, E: InputTables, P: Position, out: Floats2D, mirrored: Number, raw: Number
+) -> None:
     """Write the planes of all positions: P of shape (n,), out float32 [n, C * H * W]."""
     for i in range(P.shape[0]):
-        encode_into(E, P, i, out, i, mirrored, raw)
+        encode_into(T, E, P, i, out, i, mirrored, raw)
 
 
 @njit

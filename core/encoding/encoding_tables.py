@@ -59,6 +59,8 @@ INPUT = np.dtype(
         ("twins", "i4"),  # 1: promoted twins also mark a second plane, as in the next two fields
         ("twin", "i4", (2, CODES)),
         ("twin_mark", "f4", (2, CODES)),
+        ("attacks", "i4"),  # 1: squares attacked by each piece are marked, as in the next field
+        ("attack", "i4", (2, CODES)),  # [side to move][piece code] -> plane * squares, or NO_PLANE
         ("counting", "i4"),  # number of CAPTURED planes; byte k of the words counts for the plane
         ("count", "u8", (COUNT_WORDS, 2, CODES)),  # [word][side][code]  with `argument` k
         ("en_passant", "i2"),  # plane

@@ -31,6 +31,7 @@ from variant_ai.core.encoding.encoding_tables import (
 )
 from variant_ai.core.encoding.interface import InputEncoder, Planes
 from variant_ai.core.errors import SpecError
+from variant_ai.core.rules.kernel.rule_tables import TABLES, Tables, compile_tables
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import Position, piece_code, piece_colour, piece_type, view
 from variant_ai.core.rules.text.fen import start_record
@@ -59,6 +60,10 @@ class SpecPlanes(InputEncoder):
         self.described: tuple[InputPlane, ...] = input_planes(spec)
         self.record: InputTables = compile_input(spec)
         """The program that compiled code runs."""
+        self.tables: Tables = (
+            compile_tables(spec) if self.record[0]["attacks"] else np.zeros(1, TABLES)
+        )
+        """Rules tables for planes of attacks; empty if there are none."""
 
     @property
     def planes(self) -> tuple[str, ...]:
@@ -69,7 +74,7 @@ class SpecPlanes(InputEncoder):
     ) -> None:
         positions = np.require(positions, requirements=["C", "W"])
         flat = out.reshape(len(positions), math.prod(out.shape[1:]))
-        kernels.encode_all(self.record, positions, flat, int(mirrored), int(raw))
+        kernels.encode_all(self.tables, self.record, positions, flat, int(mirrored), int(raw))
 
     @property
     def scale(self) -> NDArray[np.float64]:
@@ -105,6 +110,7 @@ def compile_input(spec: VariantSpec) -> InputTables:
     record["turn"][:, :squares] = turn_table(spec.board)
     record["sides"] = len(spec.castling)
     record["en_passant"] = NO_PLANE
+    record["attack"] = NO_PLANE
     record["maximum"] = 1
     compiler = _Compiler(spec, record)
     for plane in planes:
@@ -149,6 +155,13 @@ class _Compiler:
                 for kind in self.types.all:
                     if kind.twin:
                         self._mark("twin", theirs, kind.index, plane)
+            case "attacks":
+                record["attacks"] = 1
+                for kind in self.types.all:
+                    if kind.base == plane.piece:
+                        for side in (0, 1):
+                            code = piece_code(kind.index, side ^ theirs)
+                            record["attack"][side, code] = plane.index * int(record["squares"])
             case "captured":
                 self._count(plane)
             case "hand":

@@ -24,6 +24,7 @@ from variant_ai.core.spec.plane_layout import (
     step_name,
 )
 from variant_ai.core.spec.schema import (
+    AttackPlanes,
     CapturedPlanes,
     CastlingPlanes,
     ChecksPlane,
@@ -59,6 +60,10 @@ def _item_issues(spec: VariantSpec) -> Iterator[Issue]:
     for i, item in enumerate(spec.input):
         path: Path = ("input", i)
         match item:
+            case AttackPlanes() if spec.rules.engine != "kernel":
+                yield Issue(
+                    path, "planes of attacks need the rules of the kernel (`engine: kernel`)"
+                )
             case CapturedPlanes(captured=count):
                 yield from unknown_pieces(spec, (*path, "captured", "order"), count.order)
                 yield from listed_twice((*path, "captured", "order"), count.order)

@@ -15,6 +15,7 @@ from typing import Literal
 from variant_ai.core.errors import SpecError
 from variant_ai.core.spec.betza import displacements, word_displacements
 from variant_ai.core.spec.schema import (
+    AttackPlanes,
     CapturedPlanes,
     CastlingPlanes,
     ChecksPlane,
@@ -57,7 +58,7 @@ class InputPlane:
 
     index: int
     item: str
-    """`pieces`, `captured`, `hand`, `repetitions`, `last_moves`, `promoted`, `en_passant`,
+    """`pieces`, `attacks`, `captured`, `hand`, `repetitions`, `last_moves`, `promoted`, `en_passant`,
     `colour`, `move_number`, `castling`, `halfmove` or `checks`."""
     who: Who | None
     piece: str | None
@@ -101,6 +102,9 @@ def input_rows(spec: VariantSpec, item: InputItem) -> Iterator[_Row]:
         case PiecePlanes(pieces=who):
             for letter, piece in spec.pieces.items():
                 yield "pieces", who, letter, 0, 1, f"{_WHOSE[who]} {piece.name}s"
+        case AttackPlanes(attacks=who):
+            for letter, piece in spec.pieces.items():
+                yield "attacks", who, letter, 0, 1, f"attacked by {_WHOSE[who]} {piece.name}s"
         case CapturedPlanes(captured=count):
             for letter in count.order:
                 name = f"{spec.pieces[letter].name}s captured by {count.by}"

@@ -223,6 +223,13 @@ class PiecePlanes(Model):
     pieces: Who
 
 
+class AttackPlanes(Model):
+    """A binary plane per piece type: the squares on which the player's pieces of that type could
+    capture, or defend a piece of their own. The kernel's rules compute them."""
+
+    attacks: Who
+
+
 class CapturedCount(Model):
     by: Who
     order: tuple[str, ...]
@@ -341,6 +348,7 @@ def _kind(value: Any) -> str | None:
 
 InputItem = Annotated[
     Annotated[PiecePlanes, Tag("pieces")]
+    | Annotated[AttackPlanes, Tag("attacks")]
     | Annotated[CapturedPlanes, Tag("captured")]
     | Annotated[HandPlanes, Tag("hand")]
     | Annotated[RepetitionPlanes, Tag("repetitions")]

@@ -13,6 +13,7 @@ from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.core.train.loop.distributed import Workers
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.measure.reduced_precision import write_fp16
+from variant_ai.core.train.run.initial_weights import find_start
 from variant_ai.core.train.run.plan import prepare, require_compiler
 from variant_ai.core.train.run.training_data import parse_split
 from variant_ai.core.train.run.training_settings import TrainRequest
@@ -290,8 +291,9 @@ def test_fine_tuning_is_slow(xiangqi: VariantSpec, store: Path, tmp_path: Path) 
 
 def test_fine_tuning_of_a_file(xiangqi: VariantSpec, store: Path, tmp_path: Path) -> None:
     packaged = registry().net_paths("xiangqi")[-1]
+    own = find_start(packaged).own_spec(xiangqi)  # it may see more planes than the spec has
     options = {"split": "game:0.25", "device": "cpu", "steps": 1, "batch": 16}
-    request = TrainRequest(spec=xiangqi, stores=(store,), start_from=packaged, **options)
+    request = TrainRequest(spec=own, stores=(store,), start_from=packaged, **options)
     config = prepare(request).config
     assert config.net.name == "alphazero-8v-map"
     assert config.start_from == str(packaged.resolve())
@@ -299,9 +301,9 @@ def test_fine_tuning_of_a_file(xiangqi: VariantSpec, store: Path, tmp_path: Path
         crazyhouse = load_spec(builtin_specs()["crazyhouse"])
         prepare(TrainRequest(spec=crazyhouse, stores=(store,), start_from=packaged))
     half = tmp_path / "half.onnx"
-    write_fp16(packaged, half, xiangqi)
+    write_fp16(packaged, half, own)
     with pytest.raises(DataError, match="is an fp16 file; use the fp32 file"):
-        prepare(TrainRequest(spec=xiangqi, stores=(store,), start_from=half))
+        prepare(TrainRequest(spec=own, stores=(store,), start_from=half))
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(packaged.read_bytes()[:1000])
     with pytest.raises(

@@ -328,7 +328,7 @@ def fill(
             positions[k]["ply"] = side
     raw, inputs = np.int64(0), encoding.inputs
     for k in range(planes.shape[0]):  # none if the encoder is not compiled
-        encode_into(inputs, positions, k, planes, k, flips[k], raw)
+        encode_into(rules, inputs, positions, k, planes, k, flips[k], raw)
     return count
 
 

@@ -13,9 +13,13 @@ from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, Truth, array, element, inlined, njit
 from variant_ai.core.rules.kernel.move_programs import (
+    CAPTURE,
     END,
+    HOP,
+    HOP_BEHIND,
     HOPS,
     LAME,
+    LEAP,
     LEAPS,
     RAY,
     SQUARE_MASK,
@@ -114,6 +118,42 @@ def attacked(t: TablesRow, p: PositionRow, colour: Number, square: Number) -> Tr
                             return True
                         break
             at += n
+
+
+@njit
+def attacked_squares(
+    t: TablesRow, p: PositionRow, origin: Number, out: NDArray[np.int64]
+) -> Number:
+    """Write the squares that the piece on `origin` attacks to `out`, and return how many: those where
+    it could capture an enemy, occupied or not, and those of its own side that it defends. A square may
+    occur twice."""
+    board = p["board"]
+    program = t["forward"]
+    at = t["forward_start"][np.int64(board[origin]) * MAX_SQUARES + origin]
+    n = 0
+    while True:
+        flags = np.int64(program[at])
+        if flags == END:
+            return n
+        legs = np.int64(program[at + 1])
+        count = np.int64(program[at + 2])
+        at += 3
+        if flags & CAPTURE and (
+            legs < 0 or (board[legs & SQUARE_MASK] == 0 and board[legs >> 7] == 0)
+        ):
+            hurdles = 1 if flags & HOP else 0
+            for i in range(count):
+                target = np.int64(program[at + i])
+                if hurdles == 0:
+                    out[n] = target
+                    n += 1
+                    if flags & HOP_BEHIND:
+                        break
+                if board[target] != 0 and not flags & LEAP:
+                    if hurdles == 0:
+                        break
+                    hurdles = 0
+        at += count
 
 
 @njit

@@ -264,7 +264,7 @@ def finish_move(
 
 
 @borrowing
-def store_leaf(e: InputTables, w: Descent, b: Batch, row: Number) -> None:
+def store_leaf(t: Tables, e: InputTables, w: Descent, b: Batch, row: Number) -> None:
     """Write the leaf of the last descent and its planes to a row of the batch."""
     info = w.path_info[0]
     length = np.int64(info["length"])
@@ -273,7 +273,7 @@ def store_leaf(e: InputTables, w: Descent, b: Batch, row: Number) -> None:
     b.leaves[row] = info["leaf"]
     b.lengths[row] = length
     if b.planes.shape[0] > 0:
-        encode_into(e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
+        encode_into(t, e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
 
 
 @borrowing
@@ -341,7 +341,7 @@ def gather(
                 info["root_edge"] = 1 + edge
             found = descend(t, s, g, w, k, b.paths, row)
             if found == LEAF:
-                store_leaf(e, w, b, row)
+                store_leaf(t, e, w, b, row)
                 owners[row] = i
                 row += 1
                 break

@@ -80,7 +80,7 @@ def gather_leaves(
                 break
             found = descend(t, s, g, w, k, b.paths, row)
             if found == LEAF:
-                store_leaf(e, w, b, row)
+                store_leaf(t, e, w, b, row)
                 owners[row] = i
                 row += 1
                 break

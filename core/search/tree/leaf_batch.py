@@ -99,7 +99,7 @@ def fill(
                 b.leaves[row] = w.path_info[0]["leaf"]
                 b.lengths[row] = length
                 if b.planes.shape[0] > 0:
-                    encode_into(e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
+                    encode_into(t, e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
                 row += 1
                 made += 1
             elif found == COLLISION:

@@ -1,0 +1,89 @@
+"""A net for more input planes: its file with weights of zero for the planes that it never saw.
+
+It returns the same numbers as before, and training can go on from it with the new planes.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from variant_ai.core.encoding import ENCODER_VERSION
+from variant_ai.core.errors import DataError
+from variant_ai.core.inference.model_file import read_model_file
+from variant_ai.core.nets.checksums import serialised
+from variant_ai.core.nets.onnx_export import write_metadata
+from variant_ai.core.spec import VariantSpec, encoding_hash, rules_hash, spec_hash
+from variant_ai.core.spec.plane_layout import InputPlane, input_planes, policy_planes
+
+
+def widen(path: Path, spec: VariantSpec) -> bytes:
+    """Return the content of an ONNX file for `spec`, made from a net of the same variant that sees
+    some of its input planes, in any order.
+
+    Raises DataError: damaged, without its spec, other rules or policy, a plane that `spec` does not
+    have or normalises differently, a net whose first layer is no convolution.
+    """
+    file = read_model_file(path)
+    own = file.info.carried_spec
+    if own is None:
+        raise DataError(f"{path}: does not contain the spec that it was trained with")
+    if own.variant != spec.variant or rules_hash(own) != rules_hash(spec):
+        raise DataError(f"{path}: is a net for {own.variant} with other rules than {spec.variant}")
+    if policy_planes(own) != policy_planes(spec) or own.encoder != spec.encoder:
+        raise DataError(f"{path}: has other policy planes or another encoder than the spec")
+    places = _places(path, own, spec)
+    model = onnx.load(path)
+    _widen_first_layers(path, model, places, len(input_planes(spec)))
+    metadata = dict(file.metadata)
+    metadata |= {
+        "spec_hash": spec_hash(spec),
+        "encoding_hash": encoding_hash(spec),
+        "encoder_version": str(ENCODER_VERSION),
+        "spec": spec.model_dump_json(by_alias=True, exclude_defaults=True),
+    }
+    if "net_config" in metadata:
+        config = json.loads(metadata["net_config"])
+        metadata["net_config"] = json.dumps({**config, "planes": len(input_planes(spec))})
+    write_metadata(model, metadata)
+    return serialised(model)
+
+
+def _places(path: Path, own: VariantSpec, spec: VariantSpec) -> list[int]:
+    """Return the index in `spec` of each plane of the net."""
+    numbers = {_meaning(plane): plane.index for plane in input_planes(spec)}
+    places = []
+    for plane in input_planes(own):
+        if _meaning(plane) not in numbers:
+            raise DataError(
+                f"{path}: sees a plane {plane.name!r} divided by {plane.max:g}, which the spec does not have"
+            )
+        places.append(numbers[_meaning(plane)])
+    return places
+
+
+def _meaning(plane: InputPlane) -> tuple[object, ...]:
+    return plane.item, plane.who, plane.piece, plane.number, plane.max
+
+
+def _widen_first_layers(path: Path, model: onnx.ModelProto, places: list[int], planes: int) -> None:
+    """Give the convolutions that read the input weights of zero for planes not in `places`."""
+    weights = {tensor.name: tensor for tensor in model.graph.initializer}
+    (given,) = [value for value in model.graph.input if value.name not in weights]
+    readers = [node for node in model.graph.node if given.name in node.input]
+    names = {node.input[1] for node in readers if node.op_type == "Conv"}
+    groups = [a.i for node in readers for a in node.attribute if a.name == "group"]
+    users = [node for node in model.graph.node if names & set(node.input)]
+    if len(names) != len(readers) or len(users) != len(readers) or any(g != 1 for g in groups):
+        raise DataError(f"{path}: its first layer is not a convolution; it cannot see more planes")
+    for name in names:
+        old = numpy_helper.to_array(weights[name])
+        new = np.zeros((old.shape[0], planes, *old.shape[2:]), old.dtype)
+        new[:, places] = old
+        weights[name].CopyFrom(numpy_helper.from_array(new, name))
+    given.type.tensor_type.shape.dim[1].dim_value = planes
+    del model.graph.value_info[:]

@@ -1,0 +1,90 @@
+"""Nets for more input planes: the same numbers as before, and training that goes on from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+
+from variant_ai.cli.main import cli
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import DataError
+from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
+from variant_ai.core.inference.widened_net import widen
+from variant_ai.core.nets.restore import restore
+from variant_ai.core.rules import make_rules
+from variant_ai.core.spec import VariantSpec, load_spec
+from variant_ai.plugins import registry
+
+MORE = """spec: 1
+extends: minixiangqi
+variant: minixiangqi
+input: [attacks: them, inherited, attacks: me]
+"""
+
+
+def written(folder: Path, text: str = MORE) -> VariantSpec:
+    path = folder / "more.yaml"
+    path.write_text(text)
+    return load_spec(path)
+
+
+def packaged() -> Path:
+    return registry().net(registry().variant("minixiangqi"), Path("packaged"))
+
+
+def test_it_returns_the_same_numbers(tmp_path: Path) -> None:
+    spec = written(tmp_path)
+    wider = tmp_path / "wider.onnx"
+    command = ["nets", "widen", "packaged", "-V", str(tmp_path / "more.yaml"), "-o", str(wider)]
+    done = CliRunner().invoke(cli, command)
+    assert done.exit_code == 0, done.output
+    rules, old = make_rules(spec), registry().variant("minixiangqi")
+    positions = [rules.position()]
+    for number in range(20):
+        moves = rules.legal_moves(positions[-1])
+        positions.append(rules.play(positions[-1], int(moves[number % len(moves)])))
+    records = np.concatenate(positions)
+    with OnnxEvaluator(wider, spec) as ours, OnnxEvaluator(packaged(), old) as before:
+        one = ours.evaluate(Encoder(spec).planes(records))
+        other = before.evaluate(Encoder(old).planes(records))
+    np.testing.assert_allclose(one.value, other.value, atol=1e-6)
+    np.testing.assert_allclose(one.policy, other.policy, atol=1e-4)
+    assert CliRunner().invoke(cli, command).exit_code == 1  # it overwrites nothing
+
+
+def test_training_goes_on_from_it(tmp_path: Path) -> None:
+    spec = written(tmp_path)
+    wider = tmp_path / "wider.onnx"
+    wider.write_bytes(widen(packaged(), spec))
+    net = restore(wider)
+    first = next(p for p in net.parameters() if p.dim() == 4)
+    count = len(spec.pieces)
+    assert first.shape[1] == Encoder(spec).shape[0]
+    assert not first[:, :count].any() and not first[:, -count:].any()
+    assert first[:, count:-count].any()
+
+
+def test_planes_that_do_not_fit(tmp_path: Path) -> None:
+    fewer = written(
+        tmp_path, "spec: 1\nextends: minixiangqi\nvariant: minixiangqi\ninput: [colour]\n"
+    )
+    with pytest.raises(DataError, match=r"a plane 'my generals' .* the spec does not have"):
+        widen(packaged(), fewer)
+    with pytest.raises(DataError, match="is a net for minixiangqi with other rules than dobutsu"):
+        widen(packaged(), registry().variant("dobutsu"))
+    model = onnx.load(packaged())
+    del model.metadata_props[:]
+    onnx.save(model, tmp_path / "bare.onnx")
+    with pytest.raises(DataError, match="does not contain the spec"):
+        widen(tmp_path / "bare.onnx", written(tmp_path))
+    model = onnx.load(packaged())
+    del model.metadata_props[-1]  # its checksum
+    model.graph.node.insert(0, onnx.helper.make_node("Identity", ["planes"], ["same"]))
+    model.graph.node[1].input[0] = "same"
+    onnx.save(model, tmp_path / "odd.onnx")
+    with pytest.raises(DataError, match="first layer is not a convolution"):
+        widen(tmp_path / "odd.onnx", written(tmp_path))
