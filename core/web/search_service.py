@@ -91,7 +91,7 @@ def planes(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[
         "planes": [[round(float(v), 3) for v in plane.reshape(-1)] for plane in values],
         "ranks": values.shape[1],
         "files": values.shape[2],
-        "names": plane_names(engine, len(values)),
+        "names": list(search.encoder.plane_names),
         "flipped": game.side == 1,
     }
 
@@ -130,14 +130,6 @@ def _layer_outputs(source: str, ranks: int, files: int) -> LayerOutputs:
     from variant_ai.core.inference.layer_outputs import LayerOutputs
 
     return LayerOutputs(source, ranks, files)
-
-
-def plane_names(engine: VariantEngine, count: int) -> list[str]:
-    """Return a name for each input plane; numbers for those of an encoder that names none."""
-    from variant_ai.core.spec.plane_layout import input_planes
-
-    names = [plane.name for plane in input_planes(engine.rules.spec)]
-    return names if len(names) == count else [f"plane {number}" for number in range(count)]
 
 
 def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:

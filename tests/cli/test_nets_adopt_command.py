@@ -14,15 +14,20 @@ from onnx import helper
 from variant_ai.cli.main import cli
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
+from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.rules import make_rules
+from variant_ai.core.spec import load_spec
 from variant_ai.plugins import registry
 
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Path:
-    """The packaged net as CrazyAra's are: other names, one position, probabilities, no metadata."""
-    spec = registry().variant("crazyhouse")
-    model = onnx.load(registry().net(spec, Path("packaged")))
+    """The packaged net as CrazyAra's are: other names, one position, probabilities, no metadata. Beside
+    it `own.yaml`, the spec with its planes."""
+    packaged = registry().net(registry().variant("crazyhouse"), Path("packaged"))
+    own = read_model_file(packaged).info.own_spec(registry().variant("crazyhouse"))
+    (tmp_path / "own.yaml").write_text(own.model_dump_json(by_alias=True, exclude_defaults=True))
+    model = onnx.load(packaged)
     del model.metadata_props[:]
     onnx.compose.add_prefix(model, "x/", inplace=True)
     graph = model.graph
@@ -41,12 +46,13 @@ def foreign(tmp_path: Path) -> Path:
 
 def test_a_foreign_net_answers_as_before(foreign: Path) -> None:
     output = foreign.with_name("adopted.onnx")
-    command = ["nets", "adopt", str(foreign), "-V", "crazyhouse", "-o", str(output)]
+    own = str(foreign.with_name("own.yaml"))
+    command = ["nets", "adopt", str(foreign), "-V", own, "-o", str(output)]
     done = CliRunner().invoke(cli, [*command, "--layout", "crazyara-crazyhouse", "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["policy"] == "probabilities" and found["legal_share"] > 0.9
-    spec = registry().variant("crazyhouse")
+    spec = load_spec(own)
     planes = Encoder(spec).planes(np.repeat(make_rules(spec).position(), 3))
     with (
         OnnxEvaluator(output, spec) as ours,
@@ -65,7 +71,8 @@ def test_a_wrong_layout_is_noticed(foreign: Path, tmp_path: Path) -> None:
     layout.write_text(
         "variant: crazyhouse\ninput: {first_rank: last}\npolicy: {first_rank: last}\n"
     )
-    words = f"nets adopt {foreign} -V crazyhouse --layout {layout} -o {tmp_path / 'adopted.onnx'}"
+    own = foreign.with_name("own.yaml")
+    words = f"nets adopt {foreign} -V {own} --layout {layout} -o {tmp_path / 'adopted.onnx'}"
     done = CliRunner().invoke(cli, words.split())
     assert done.exit_code == 0, done.output
     assert "the layout is probably not that of the net" in done.output
