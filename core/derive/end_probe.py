@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -226,6 +227,7 @@ def _extinct(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, An
 def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield wins by a piece that reaches a zone."""
     theirs = {s: p for s, p in board.pieces(board.start).items() if p.islower()}
+    kinds = Counter(theirs.values())
 
     def is_won(pieces: Pieces) -> bool:
         return board.variant.immediate_end(board.fen(pieces, black=True)) == -1
@@ -234,7 +236,8 @@ def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, An
         goals = frozenset(
             square
             for square in range(board.squares)
-            if is_won({**theirs, square: symbol})
+            # where their only king stands, it would be taken rather than the goal reached
+            if (kinds[theirs.get(square, "")] != 1 and is_won({**theirs, square: symbol}))
             or is_won({**_far_away(board, theirs, square), square: symbol})
         )
         if not goals or len(goals) == board.squares:

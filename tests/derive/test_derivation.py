@@ -66,6 +66,11 @@ def test_shuffled_starts_are_found() -> None:
     assert other.engine == "fairy" and "castling from any files" in str(other.why_fairy)
 
 
+def test_taking_the_king_is_not_reaching_its_square() -> None:
+    """In duck chess the king may be taken; a king on e8 has won only because theirs is gone."""
+    assert derive("duck", positions=5).tree["rules"]["wins"] == [{"extinct": "K"}]
+
+
 def test_a_long_straight_move_is_said_as_a_ride() -> None:
     """A lance that turns back goes four squares; no letter is a leap of four."""
     found = derive("micro", positions=20)
