@@ -27,7 +27,7 @@ from variant_ai.core.data.store.blocks import read_body, scan, write_lock
 from variant_ai.core.data.store.columns import decode_json
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import Mode, StoreWriter
-from variant_ai.core.data.store.stored_moves import GameCodec, RulesCodec
+from variant_ai.core.data.store.stored_moves import RulesCodec
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec.schema import VariantSpec
 
@@ -71,7 +71,7 @@ class Fetcher:
     on_note: Callable[[str], None] = lambda text: None
 
     def __post_init__(self) -> None:
-        self._codec: GameCodec = RulesCodec(self.spec)
+        self._codec = RulesCodec(self.spec)
 
     def missing(self, files: Sequence[MonthlyFile]) -> list[MonthlyFile]:
         """Return the files that are not in the store yet; removes an incomplete month from the store.

@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,9 +42,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEAD, RUN, MOVE, FACT, NOTE, END = "HEAD", "RUN ", "MOVE", "FACT", "NOTE", "END "
 ROOT = "ROOT"
-SHARD_KINDS = (MOVE, FACT, NOTE)
-"""Blocks of every shard."""
-SHARD_KINDS_WITH_ROOT = (MOVE, FACT, ROOT, NOTE)
+SHARD_KINDS = (MOVE, FACT, ROOT, NOTE)
+"""Blocks of a shard; ROOT is optional."""
 
 UNKNOWN = 2
 """Code of the result `*`."""
@@ -66,19 +64,6 @@ TEXT_FIELDS = (
     "source",
 )
 """Text columns of FACT, `GameRecord` fields of the same name; players have a column of their own."""
-FACT_FIELDS = (
-    "variant",
-    "start_fen",
-    "result",
-    "white",
-    "black",
-    "white_elo",
-    "black_elo",
-    "number",
-    *TEXT_FIELDS,
-)
-"""Fields of `GameRecord` in MOVE and FACT, except moves."""
-facts_of = attrgetter(*FACT_FIELDS)
 
 Codes = NDArray[np.uint16]
 Number = TypeVar("Number", bound=np.generic)
@@ -141,7 +126,7 @@ def read_codes(columns: ColumnReader, squares: int) -> Codes:
 def pack_moves(games: Sequence[Pending], squares: int) -> bytes:
     """Return the MOVE body of a shard."""
     columns = Columns()
-    add_codes(columns, _joined([game.codes for game in games], np.uint16), squares)
+    add_codes(columns, joined([game.codes for game in games], np.uint16), squares)
     columns.add_integers("plies", [len(game.codes) for game in games])
     columns.add_integers("results", [CODE_OF[game.record.result] for game in games])
     columns.add_integers("years", [game.record.year or 0 for game in games])
@@ -183,18 +168,21 @@ def join_moves(shards: Sequence[Moves]) -> Moves:
         renamed = [index.setdefault(fen, len(index)) for fen in shard.fens]
         start_of.append(np.asarray(renamed, np.int32)[shard.start_of])
     return Moves(
-        _joined([s.codes for s in shards], np.uint16),
-        _joined([s.plies for s in shards], np.int64),
-        _joined([s.results for s in shards], np.int8),
-        _joined([s.years for s in shards], np.int16),
+        joined([s.codes for s in shards], np.uint16),
+        joined([s.plies for s in shards], np.int64),
+        joined([s.results for s in shards], np.int8),
+        joined([s.years for s in shards], np.int16),
         list(index),
-        _joined(start_of, np.int32),
-        _joined([s.openings for s in shards], np.int64),
+        joined(start_of, np.int32),
+        joined([s.openings for s in shards], np.int64),
     )
 
 
-def _joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+def joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
+    """Join arrays; a single one is not copied, since a store may fill much of the memory."""
+    if len(arrays) == 1:
+        return arrays[0].astype(dtype, copy=False)
+    return np.concatenate(arrays).astype(dtype, copy=False) if arrays else np.zeros(0, dtype)
 
 
 def pack_facts(records: Sequence[GameRecord]) -> bytes:
@@ -214,11 +202,9 @@ def unpack_facts(body: bytes, games: int) -> ColumnReader:
     columns = ColumnReader(body)
     if len(columns.texts("players")[1]) != 2 * games:
         raise ColumnError(f"it does not name {2 * games} players")
-    for name in TEXT_FIELDS:
-        if len(columns.texts(name)[1]) != games:
-            raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
-    for name in ("white_elo", "black_elo", "number"):
-        if len(columns.integers(name)) != games:
+    for name in (*TEXT_FIELDS, "white_elo", "black_elo", "number"):
+        rows = columns.texts(name)[1] if name in TEXT_FIELDS else columns.integers(name)
+        if len(rows) != games:
             raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
     return columns
 
@@ -274,8 +260,12 @@ def _packed(texts: dict[str, str]) -> str:
 class PlyColumn:
     """Numbers of the plies of the games of a shard, which some games have and others have not."""
 
-    def __init__(self, columns: ColumnReader, name: str, plies: NDArray[np.int64]) -> None:
-        """plies: of each game. Raises ColumnError if the columns do not fit them."""
+    def __init__(
+        self, columns: ColumnReader, name: str, plies: NDArray[np.int64], values: str = ""
+    ) -> None:
+        """plies: of each game. values: name of the column of numbers, if it is not `name`. Raises
+        ColumnError if the columns do not fit the games."""
+        values = values or name
         games = len(plies)
         self.has = np.zeros(games, np.bool_)
         """[games] games that have the column."""
@@ -283,19 +273,20 @@ class PlyColumn:
         """Numbers of these games, one after the other."""
         if f"has_{name}" in columns:
             self.has = columns.integers(f"has_{name}").astype(np.bool_)
-            self.values = columns.integers(name)
+            self.values = columns.integers(values)
         if len(self.has) != games:
             raise ColumnError(f"column 'has_{name}' does not have {counted(games, 'row')}")
-        self._plies = np.where(self.has, plies, 0)
-        self._ends = np.cumsum(self._plies)
-        if len(self.values) != int(self._plies.sum()):
-            raise ColumnError(f"column {name!r} does not have a row for each ply")
+        present = np.where(self.has, plies, 0)
+        self.ends = np.cumsum(present)
+        self.begins = self.ends - present
+        """[games] index in `values` of the first number of a game; `ends`: behind the last."""
+        if len(self.values) != int(present.sum()):
+            raise ColumnError(f"column {values!r} does not have a row for each ply")
         self._on = np.repeat(self.has, plies)
 
     def of(self, game: int) -> NDArray[np.int64] | None:
         """Numbers of a game, None if it has none."""
-        end = int(self._ends[game])
-        return self.values[end - int(self._plies[game]) : end] if self.has[game] else None
+        return self.values[self.begins[game] : self.ends[game]] if self.has[game] else None
 
     def spread(self, values: NDArray[Any], missing: Number) -> NDArray[Number]:
         """Numbers of all plies of the shard. values: one for each of `values`; missing: for the plies
@@ -341,8 +332,8 @@ def read_scores(body: bytes, moves: Moves) -> NDArray[np.float32]:
 
 def known(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32] | None:
     """Join numbers of the plies of several shards; None if all of them are unknown (NaN)."""
-    joined: NDArray[np.float32] = _joined(parts, np.float32)
-    return None if np.isnan(joined).all() else joined
+    every: NDArray[np.float32] = joined(parts, np.float32)
+    return None if np.isnan(every).all() else every
 
 
 def partial_path(path: Path) -> Path:

@@ -12,15 +12,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import MAX_VISITS, GameRecord, PlyVisits
 from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Columns
-from variant_ai.core.data.store.store_format import Moves, add_codes, read_codes
-from variant_ai.core.data.store.stored_moves import Codes, GameCodec
+from variant_ai.core.data.store.store_format import Moves, PlyColumn, add_codes, joined, read_codes
+from variant_ai.core.data.store.stored_moves import Codes, RulesCodec
 from variant_ai.core.errors import DataError
 from variant_ai.core.system.text_tables import counted
 
@@ -73,7 +73,7 @@ def check_visits(record: GameRecord) -> None:
                 )
 
 
-def encode_visits(codec: GameCodec, fen: str | None, record: GameRecord) -> GameVisits | None:
+def encode_visits(codec: RulesCodec, fen: str | None, record: GameRecord) -> GameVisits | None:
     """Visits of a record in codes. Raises MoveError if a move has no code."""
     if record.visits is None:
         return None
@@ -86,7 +86,7 @@ def encode_visits(codec: GameCodec, fen: str | None, record: GameRecord) -> Game
 
 
 def decode_visits(
-    codec: GameCodec, fen: str | None, game: Codes, visits: GameVisits
+    codec: RulesCodec, fen: str | None, game: Codes, visits: GameVisits
 ) -> list[PlyVisits]:
     """Visits of a game with codes `game`, as in a record. Raises MoveError."""
     moves = codec.decode_choices(fen, game, visits.counts.tolist(), visits.codes)
@@ -105,9 +105,9 @@ def add_visits(columns: Columns, games: Sequence[GameVisits | None], squares: in
     """Add the visits of the games of a shard."""
     present = [game for game in games if game is not None]
     columns.add_integers("has_visits", (game is not None for game in games))
-    columns.add_integers("counts", _joined([game.counts for game in present], np.int64))
-    add_codes(columns, _joined([game.codes for game in present], np.uint16), squares)
-    columns.add_integers("visits", _joined([game.visits for game in present], np.int64))
+    columns.add_integers("counts", joined([game.counts for game in present], np.int64))
+    add_codes(columns, joined([game.codes for game in present], np.uint16), squares)
+    columns.add_integers("visits", joined([game.visits for game in present], np.int64))
 
 
 class VisitBlock:
@@ -115,18 +115,11 @@ class VisitBlock:
 
     def __init__(self, columns: ColumnReader, squares: int, moves: Moves) -> None:
         """Raises ColumnError if the columns do not fit each other or the games of the shard."""
-        self.has = columns.integers("has_visits").astype(bool)
-        """[games]."""
-        self.counts = columns.integers("counts")
+        self._counts = PlyColumn(columns, "visits", moves.plies, "counts")
+        self.has, self.counts = self._counts.has, self._counts.values
+        """[games], [plies of the games with visits]."""
         self.codes = read_codes(columns, squares)
         self.visits = columns.integers("visits")
-        if len(self.has) != len(moves.plies):
-            raise ColumnError(
-                f"column 'has_visits' does not have {counted(len(moves.plies), 'row')}"
-            )
-        self._plies = np.where(self.has, moves.plies, 0)
-        if len(self.counts) != int(self._plies.sum()):
-            raise ColumnError("column 'counts' does not have a row for each ply")
         if self.counts.size and int(self.counts.min()) < 0:
             raise ColumnError("a ply has a negative number of moves")
         if not int(self.counts.sum()) == len(self.codes) == len(self.visits):
@@ -137,23 +130,22 @@ class VisitBlock:
             raise ColumnError("a number of visits is out of range")
         self.ends = np.concatenate([[0], np.cumsum(self.counts)])
         """[plies of the games with visits + 1]."""
-        self._last = np.cumsum(self._plies)
 
     def of(self, game: int) -> GameVisits | None:
         """Visits of a game of the shard, None if it has none."""
-        if not self.has[game]:
+        counts = self._counts.of(game)
+        if counts is None:
             return None
-        end = int(self._last[game])
-        begin = end - int(self._plies[game])
-        here = slice(int(self.ends[begin]), int(self.ends[end]))
-        return GameVisits(self.counts[begin:end], self.codes[here], self.visits[here])
+        begin, end = self._counts.begins[game], self._counts.ends[game]
+        here = slice(self.ends[begin], self.ends[end])
+        return GameVisits(counts, self.codes[here], self.visits[here])
 
     def arrays(self) -> Visits | None:
         """Visits as the sampler needs them; None if no game of the shard has any."""
         if not self.has.any():
             return None
         return Visits(
-            np.where(self.has, self._last - self._plies, -1),
+            np.where(self.has, self._counts.begins, -1),
             self.ends,
             self.codes,
             _in_16_bits(self.visits, self.counts),
@@ -188,10 +180,10 @@ def join_visits(parts: Sequence[tuple[int, Visits | None]]) -> Visits | None:
         plies += len(visits.ends) - 1
         moves += len(visits.codes)
     return Visits(
-        _joined(firsts, np.int64),
-        _joined(ends, np.int64),
-        _joined([visits.codes for visits in present], np.uint16),
-        _joined([visits.weights for visits in present], np.uint16),
+        joined(firsts, np.int64),
+        joined(ends, np.int64),
+        joined([visits.codes for visits in present], np.uint16),
+        joined([visits.weights for visits in present], np.uint16),
     )
 
 
@@ -214,9 +206,3 @@ class VisitsHash:
 
     def digest(self) -> bytes:
         return b"".join(part.digest() for part in self._parts)
-
-
-def _joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
-    if len(arrays) == 1:
-        return arrays[0].astype(dtype, copy=False)  # the sampler uses the array of the store
-    return np.concatenate(arrays).astype(dtype, copy=False) if arrays else np.zeros(0, dtype)
