@@ -18,13 +18,9 @@ COUNTINGS = ("makruk", "asean", "cambodian")
 _CHECKS = re.compile(r" ([1-9])\+([1-9])(?: |$)")
 
 
-def stalemate(board: ProbeBoard) -> str:
-    return VALUES[board.variant.mated_value(board.start)]
-
-
-def mated(board: ProbeBoard, checked: str) -> str:
-    """Result for the side that is mated. checked: FEN of a position in check."""
-    return VALUES[board.variant.mated_value(checked)]
+def stuck(board: ProbeBoard, fen: str) -> str:
+    """Result for a side without a move in a position: mated if it is in check, else stalemated."""
+    return VALUES[board.variant.mated_value(fen)]
 
 
 # --- repetition and move count -------------------------------------------------------------------
@@ -149,7 +145,7 @@ def no_progress(board: ProbeBoard, pieces: dict[str, PieceMoves], hand: str) -> 
         plies = high
     reset = ["captures"]
     for symbol, moves in pieces.items():
-        for move in (m for m in moves.seen[:200] if not m.rest and m.origin != m.target):
+        for move in (m for m in moves.seen[:200] if m.is_plain):
             alone = {move.origin: symbol}
             if move.text in board.neutral.legal_moves(board.fen(alone)):
                 if _clock(board.after(alone, move.text, rest="- - 6 9")) == 0:

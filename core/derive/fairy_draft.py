@@ -39,9 +39,9 @@ LONGEST_LEAP = 3
 UNSTORED = "games can be played but not stored: moves also place walls or drop promoted pieces"
 
 
-def read_tree(tree: Mapping[str, Any], name: str = "") -> VariantSpec:
+def read_tree(tree: Mapping[str, Any]) -> VariantSpec:
     """Read a draft as a spec. Raises SpecError."""
-    return parse_spec(json.dumps(tree), f"<{name or tree['variant']}>")
+    return parse_spec(json.dumps(tree), f"<{tree['variant']}>")
 
 
 def draft_for_fairy(tree: dict[str, Any], seed: int, notes: list[str]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     if king and _faces(board, king):
         pieces[king]["faces"] = king
     rules: dict[str, Any] = {"start": board.start}
-    rules["stalemate"] = end_probe.stalemate(board)
+    rules["stalemate"] = end_probe.stuck(board, board.start)
     rules["repetition"], more = end_probe.repetition(board)
     notes += more
     if king:
@@ -78,10 +78,12 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     rules["no_progress"] = end_probe.no_progress(board, probed, hand.order[0] if hand else "")
     if wins:
         rules["wins"] = wins
-    if king and checked and end_probe.mated(board, checked) != "loss":
-        missing.append(f"mate is a {end_probe.mated(board, checked)}")
-    if king and end_probe.bare_king(board, king) != "none":
-        rules["bare_king"] = end_probe.bare_king(board, king)
+    mate = end_probe.stuck(board, checked) if king and checked else "loss"
+    if mate != "loss":
+        missing.append(f"mate is a {mate}")
+    bare = end_probe.bare_king(board, king) if king else "none"
+    if bare != "none":
+        rules["bare_king"] = bare
     more_rules = rule_probe.extras(board, probed, _prey(symbols))
     if more_rules.get("explodes"):
         rules["explodes"] = True
@@ -227,27 +229,16 @@ def _piece(
             word["from"][key] = betza
     if moves.within is not None:
         word["within"] = board.zone(moves.within)
-    promotes = rule_probe.promotion(board, moves, order)
-    if promotes is not None:
-        if not promotes.exact:
-            notes.append(f"pieces.{symbol}.promotes: no zone explains where it promoted")
-        at = promotes.at or frozenset(range(board.squares))
-        must = promotes.must
-        shown_must = board.zone(must) if isinstance(must, frozenset) else must
-        word["promotes"] = {"at": board.zone(at), "to": promotes.to}
-        if promotes.on != "to":
-            word["promotes"]["on"] = promotes.on
-        if shown_must is not False:
-            word["promotes"]["must"] = shown_must
+    promotes = rule_probe.promotion(board, moves, order, notes)
+    if promotes:
+        word["promotes"] = promotes
     return word
 
 
 def _named(zones: dict[str, Any], squares: list[str]) -> str:
     """Name of a zone that is a list of squares; a new one if there is none."""
-    for name, listed in zones.items():
-        if listed == squares:
-            return name
-    name = f"zone{len(zones) + 1}"
+    known = next((name for name, listed in zones.items() if listed == squares), "")
+    name = known or f"zone{len(zones) + 1}"
     zones[name] = squares
     return name
 
@@ -274,7 +265,7 @@ def _must_capture(
     asked = variant_with(kept)
     for symbol, moves in pieces.items():
         for move in moves.seen:
-            if move.rest or move.origin == move.target:
+            if not move.is_plain:
                 continue
             fen = board.fen({move.origin: symbol, move.target: prey})
             free = board.neutral.legal_moves(fen)
