@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -29,9 +29,8 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store import store_format as form
 from variant_ai.core.data.store.blocks import Block, Scan, read_body, scan
 from variant_ai.core.data.store.columns import Texts, decode_json
-from variant_ai.core.data.store.root_columns import RootBlock, RootHash, join_root
 from variant_ai.core.data.store.store_format import NO_RATING, UNKNOWN
-from variant_ai.core.data.store.store_info import Parent, Run, Shard, StoreInfo
+from variant_ai.core.data.store.store_info import RUNS, Parent, Run, Shard, StoreInfo
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.data.store.stored_moves import (
     Codes,
@@ -39,7 +38,15 @@ from variant_ai.core.data.store.stored_moves import (
     codes_hash,
     start_positions,
 )
-from variant_ai.core.data.store.visits import GameVisits, Visits, decode_visits, join_visits
+from variant_ai.core.data.store.visits import (
+    GameVisits,
+    RootBlock,
+    Visits,
+    decode_visits,
+    join_root,
+    join_visits,
+    root_digest,
+)
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.hashing import rules_hash, spec_difference
@@ -132,7 +139,7 @@ class Store:
                 continue
             pending = []
             if block.kind == form.RUN:
-                runs.append(Run.from_dict(self._read(block, decode_json)))
+                runs.append(RUNS.validate_python(self._read(block, decode_json)))
             elif block.kind == form.END:
                 totals = self._read(block, decode_json)
                 if runs:
@@ -264,6 +271,13 @@ class Store:
         """[G] index into `starts`."""
         return self._moves.start_of
 
+    def starts_and_codes(self, games: Iterable[int] | None = None) -> Iterator[tuple[str, Codes]]:
+        """Yield what makes a game a copy of another: its start position, `''` for that of the variant,
+        and its moves; of the games of the indices, or all."""
+        for i in range(len(self)) if games is None else games:
+            codes = self.codes[self.offsets[i] : self.offsets[i + 1]]
+            yield self._moves.fens[self.start_of[i]], codes
+
     @cached_property
     def content_hash(self) -> str:
         """Hash in 16 hex digits of variant, rules, start positions, moves, results, openings, and the
@@ -279,20 +293,19 @@ class Store:
             made.update(b"openings" + self.opening_plies.tobytes())
         if any(shard.root for shard in self.shards):
             # shard by shard, so that not all visits are held in memory
-            searched = RootHash()
-            for number, shard in enumerate(self.shards):
-                searched.add(shard.games, shard.move.plies, self._shard_root(number))
-            made.update(searched.digest())
+            shards = (
+                (shard.games, shard.move.plies, self._shard_root(number))
+                for number, shard in enumerate(self.shards)
+            )
+            made.update(root_digest(shards))
         return made.hexdigest()
 
     @cached_property
     def visits(self) -> Visits | None:
         """Visits of searches, kept in memory from the first call on; None if the store has none."""
-        parts = []
-        for number, shard in enumerate(self.shards):
-            block = self._shard_root(number)
-            parts.append((shard.games, None if block is None else block.visits.arrays()))
-        return join_visits(parts)
+        blocks = (self._shard_root(number) for number in range(len(self.shards)))
+        arrays = [None if block is None else block.visits.arrays() for block in blocks]
+        return join_visits([(s.games, a) for s, a in zip(self.shards, arrays, strict=True)])
 
     @cached_property
     def _root(self) -> tuple[NDArray[np.float32] | None, NDArray[np.uint8] | None]:

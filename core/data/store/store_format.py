@@ -6,7 +6,7 @@
 | RUN  | JSON | tool version, sources and conditions of the shards that follow |
 | MOVE | columns | moves, lengths, results, years, start positions: for training |
 | FACT | columns | players, ratings, date, event and the other texts of a game |
-| ROOT | columns | what searches say of positions (`root_columns.py`), in shards that have it |
+| ROOT | columns | what searches say of positions (`visits.py`), in shards that have it |
 | NOTE | columns | scores, clocks, comments and other tags, mostly absent |
 | END  | JSON | totals; missing at the end of a file that was left by a killed writer |
 
@@ -211,31 +211,25 @@ def unpack_facts(body: bytes, games: int) -> ColumnReader:
 
 def facts_records(columns: ColumnReader, moves: Moves, variant: str) -> list[GameRecord]:
     """Games of a shard without moves and notes."""
-    table, rows = columns.texts("players")
-    players = [table[row] for row in rows.tolist()]
+
+    def texts(name: str) -> list[str]:
+        table, rows = columns.texts(name)
+        return [table[row] for row in rows.tolist()]
+
+    players = texts("players")
     games = len(players) // 2
-    texts = {}
-    for name in TEXT_FIELDS:
-        values, index = columns.texts(name)
-        texts[name] = [values[i] for i in index.tolist()]
-    white_elo, black_elo = columns.optional("white_elo"), columns.optional("black_elo")
-    numbers = columns.integers("number").tolist()
-    starts = [moves.fens[i] or None for i in moves.start_of.tolist()]
-    results = moves.results.tolist()
-    return [
-        GameRecord(
-            variant=variant,
-            start_fen=starts[i],
-            result=RESULT_OF[results[i]],
-            white=players[i],
-            black=players[games + i],
-            white_elo=white_elo[i],
-            black_elo=black_elo[i],
-            number=numbers[i],
-            **{name: texts[name][i] for name in TEXT_FIELDS},
-        )
-        for i in range(games)
-    ]
+    fields: dict[str, list[Any]] = {
+        "start_fen": [moves.fens[i] or None for i in moves.start_of.tolist()],
+        "result": [RESULT_OF[code] for code in moves.results.tolist()],
+        "white": players[:games],
+        "black": players[games:],
+        "white_elo": columns.optional("white_elo"),
+        "black_elo": columns.optional("black_elo"),
+        "number": columns.integers("number").tolist(),
+        **{name: texts(name) for name in TEXT_FIELDS},
+    }
+    rows = zip(*fields.values(), strict=True)
+    return [GameRecord(variant, **dict(zip(fields, row, strict=True))) for row in rows]
 
 
 def pack_notes(records: Sequence[GameRecord], mark: bytes = b"") -> bytes:

@@ -22,7 +22,6 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store import store_format as form
 from variant_ai.core.data.store.blocks import pack, read_body, scan, write_lock
 from variant_ai.core.data.store.columns import ColumnError, ColumnReader, decode_json, encode_json
-from variant_ai.core.data.store.root_columns import check_root, pack_root
 from variant_ai.core.data.store.store_info import Parent
 from variant_ai.core.data.store.stored_moves import (
     Codes,
@@ -30,7 +29,12 @@ from variant_ai.core.data.store.stored_moves import (
     SeenGames,
     codes_hash,
 )
-from variant_ai.core.data.store.visits import GameVisits, check_visits, encode_visits
+from variant_ai.core.data.store.visits import (
+    GameVisits,
+    check_searches,
+    encode_visits,
+    pack_root,
+)
 from variant_ai.core.errors import DataError, os_reason
 from variant_ai.core.spec.hashing import rules_hash, spec_hash
 from variant_ai.core.spec.schema import VariantSpec
@@ -135,8 +139,6 @@ class StoreWriter:
         Raises DataError if the store exists, is of another variant or rules, is damaged, is being
         written by another process, or its folder is not writable.
         """
-        if shard_games < 1:
-            raise ValueError("a shard must have at least one game")
         self.path = Path(path)
         self.spec = spec
         self.codec = codec or RulesCodec(spec)
@@ -338,8 +340,7 @@ class StoreWriter:
         if record.variant != self.spec.variant:
             raise DataError(f"a game of {record.variant!r} for a store of {self.spec.variant}")
         form.check_record(record)
-        check_visits(record)
-        check_root(record)
+        check_searches(record)
         start = self._start(record)
         codes = self.codec.encode(start, record.moves)
         visits = encode_visits(self.codec, start, record)

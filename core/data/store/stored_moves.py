@@ -146,9 +146,6 @@ class SeenGames:
 
     def new_of(self, store: Store, games: Iterable[int] | None = None) -> list[int]:
         """Add games of a store, all or those of the indices; return those that were not in the set."""
-        ends, starts, fens = store.offsets, store.start_of, store.start_fens
-        return [
-            i
-            for i in (range(len(store)) if games is None else games)
-            if self.is_new(fens[starts[i]], store.codes[ends[i] : ends[i + 1]])
-        ]
+        chosen = range(len(store)) if games is None else list(games)
+        every = zip(chosen, store.starts_and_codes(chosen), strict=True)
+        return [i for i, (start, codes) in every if self.is_new(start, codes)]
