@@ -26,27 +26,29 @@ def stuck(board: ProbeBoard, fen: str) -> str:
 # --- repetition and move count -------------------------------------------------------------------
 
 
-def repetition(board: ProbeBoard) -> tuple[dict[str, Any], list[str]]:
-    """Return `repetition:` as cycles from the start position show it, and notes on its unknown parts."""
+def repetition(board: ProbeBoard, notes: list[str]) -> dict[str, Any]:
+    """Return `repetition:` as cycles from the start position show it; notes name its unknown parts."""
     cycle = _cycle(board, [])
     if cycle is None:
-        return {"fold": 3}, ["repetition: no cycle of moves was found from the start position"]
+        notes.append("repetition: no cycle of moves was found from the start position")
+        return {"fold": 3}
     fold, value = _fold(board, [], cycle)
     if fold == 0:
-        return {"fold": 100}, [
+        notes.append(
             f"repetition: a position may occur {MAX_FOLD} times without an end; the spec needs a number"
-        ]
+        )
+        return {"fold": 100}
     if value == 0:
-        return {"fold": fold, "otherwise": "draw"}, []
+        return {"fold": fold, "otherwise": "draw"}
     later = _cycle(board, [cycle[0]])
     other = _fold(board, [cycle[0]], later)[1] if later else value
-    if value == -1 and other == 1:
-        return {"fold": fold, "otherwise": "loss of first player"}, []
-    if value == 1 and other == 1:
-        return {"fold": fold, "otherwise": "loss of mover"}, []
-    return {"fold": fold}, [
+    losers = {(-1, 1): "loss of first player", (1, 1): "loss of mover"}
+    if (value, other) in losers:
+        return {"fold": fold, "otherwise": losers[value, other]}
+    notes.append(
         f"repetition: value {value} for the first player and {other} for the second to move"
-    ]
+    )
+    return {"fold": fold}
 
 
 def _cycle(board: ProbeBoard, played: list[str]) -> list[str] | None:
@@ -194,8 +196,7 @@ def wins(board: ProbeBoard, symbols: Sequence[str]) -> list[dict[str, Any]]:
 
 def _extinct(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, Any]]:
     home = board.pieces(board.start)
-    fields = board.start.split()[1:]
-    rest = " ".join(fields[1:])
+    rest = " ".join(board.start.split()[2:])
     for symbol in symbols:
         for theirs in (symbol.lower(), symbol):
             left = {s: p for s, p in home.items() if p != theirs}

@@ -213,7 +213,7 @@ def castling(board: ProbeBoard) -> tuple[dict[str, dict[str, str]], bool]:
             if walk:
                 found[letter] = walk[0]
                 takes_rook |= walk[1]
-    return {letter: found[letter] for letter in ("K", "Q") if letter in found}, takes_rook
+    return dict(sorted(found.items())), takes_rook
 
 
 def _walk(

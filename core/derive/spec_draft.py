@@ -60,10 +60,11 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     king = royal[0] if royal else ""
     if king and _faces(board, king):
         pieces[king]["faces"] = king
-    rules: dict[str, Any] = {"start": board.start}
-    rules["stalemate"] = end_probe.stuck(board, board.start)
-    rules["repetition"], more = end_probe.repetition(board)
-    notes += more
+    rules: dict[str, Any] = {
+        "start": board.start,
+        "stalemate": end_probe.stuck(board, board.start),
+        "repetition": end_probe.repetition(board, notes),
+    }
     if king:
         result = end_probe.perpetual_check(board, king, probed, rules["repetition"]["fold"])
         if result is None:
@@ -110,12 +111,11 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
             del pieces[symbol]["royal"]
     castles, takes_rook = rule_probe.castling(board)
     if takes_rook:
-        rules["shuffle"] = "chess960"
-        if sorted(p for s, p in board.pieces(board.start).items() if s < board.files) != sorted(
-            "RNBQKBNR"
-        ):
+        rank = [p for s, p in board.pieces(board.start).items() if s < board.files]
+        if sorted(rank) == sorted("RNBQKBNR"):
+            rules["shuffle"] = "chess960"
+        else:
             missing.append("castling from any files with other pieces than those of chess")
-            del rules["shuffle"]
     fields = board.start.split()
     if not castles and not missing and len(fields) > 2 and set(fields[2]) <= set("KQkq"):
         rules["start"] = " ".join([*fields[:2], "-", *fields[3:]])
