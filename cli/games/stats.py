@@ -91,8 +91,6 @@ def command(
     The tables are those of the published data sets. With conditions, only the games that meet them
     are described.
     """
-    import numpy as np
-
     from variant_ai.core.data.statistics import statistics
 
     if beside and figures is None:
@@ -101,8 +99,7 @@ def command(
     store = open_store(path, variant)
     rules, chosen = rules_and_notation(store, notation)
 
-    def write_move(code: int) -> str:
-        (move,) = store.codec.decode(None, np.asarray([code], np.uint16))
+    def write_move(move: int) -> str:
         return chosen.write(rules, rules.position(), move)
 
     games, dropped = store.select(conditions)
@@ -232,16 +229,14 @@ def _decades(years: Sequence[Count]) -> list[Count]:
 
 
 def _numbers(numbers: Numbers) -> tuple[str | None, ...]:
-    def rounded(value: float | None) -> str | None:
-        return None if value is None else f"{value:,.1f}"
+    values = (numbers.least, numbers.mean, numbers.median, numbers.most, numbers.deviation)
+    return tuple(map(_number, values))
 
-    return (
-        None if numbers.least is None else f"{numbers.least:,}",
-        rounded(numbers.mean),
-        rounded(numbers.median),
-        None if numbers.most is None else f"{numbers.most:,}",
-        rounded(numbers.deviation),
-    )
+
+def _number(value: float | None) -> str | None:
+    if value is None:
+        return None
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
 
 def _percent(share: float) -> str:
