@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +122,7 @@ def command(
     if as_json:
         head = {"path": str(path), "variant": store.info.variant}
         pictures = {"pictures": drawn} if figures is not None else {}
-        print_json(head | found.as_dict() | {"left_out": dropped} | pictures)
+        print_json(head | asdict(found) | {"left_out": dropped} | pictures)
         return
     _print(found, f"{store.info.title}, {path}", sum(dropped.values()), str(conditions))
     if figures is not None:
@@ -209,15 +210,11 @@ def _players(found: Statistics) -> None:
 
 
 def _named(count: Count) -> Count:
-    from dataclasses import replace
-
     return count if count.name else replace(count, name="(unknown)")
 
 
 def _decades(years: Sequence[Count]) -> list[Count]:
     """Counts of years, by decade if there are many."""
-    from dataclasses import replace
-
     if len(years) <= 15:
         return list(years)
     made: dict[str, Count] = {}

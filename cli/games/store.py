@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,8 +93,6 @@ def show(
 
 
 def _show_store(store: Store, as_json: bool) -> None:
-    from dataclasses import asdict
-
     import numpy as np
 
     info, roots = store.info, store.root_values
@@ -204,8 +203,6 @@ def _player(name: str, rating: int | None) -> str:
 
 def _values(game: GameRecord) -> dict[str, Any]:
     """Fields of a game that are not empty, except moves and visits."""
-    from dataclasses import asdict
-
     left_out = ("moves", "visits")
     return {
         name: value

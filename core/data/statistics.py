@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,9 +138,6 @@ class Statistics:
     first_moves: tuple[FirstMove, ...]
     """Most common first."""
     searches: Searches
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def statistics(

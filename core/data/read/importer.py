@@ -151,6 +151,7 @@ class Importer:
         """
         report = self._report = ImportReport()
         self._done, self._sink, self._resumed = _BEGINNING, sink, resume
+        self._current = None
         started = time.monotonic()
         items = self._items(paths, report)
         if resume is not None:

@@ -442,11 +442,13 @@ class Store:
 
     def _shard_games(self, number: int) -> tuple[list[GameRecord], form.Notes, RootBlock | None]:
         """Games of a shard without notes, its NOTE and its ROOT, kept until another one is read."""
-        if self._cached is None or self._cached[0] != number:
+        cached = self._cached
+        if cached is None or cached[0] != number:
             part = self._part(number)
             notes = self._read(self.shards[number].note, lambda body: form.Notes(body, part))
-            self._cached = (number, self._shard_facts(number), notes, self._shard_root(number))
-        return self._cached[1:]
+            cached = (number, self._shard_facts(number), notes, self._shard_root(number))
+            self._cached = cached
+        return cached[1:]
 
     def _locate(self, index: int) -> tuple[int, int]:
         if not -len(self) <= index < len(self):

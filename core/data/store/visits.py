@@ -109,6 +109,15 @@ def decode_visits(
     ]
 
 
+def add_visits(columns: Columns, games: Sequence[GameVisits | None], squares: int) -> None:
+    """Add the visits of the games of a shard."""
+    present = [game for game in games if game is not None]
+    columns.add_integers("has_visits", (game is not None for game in games))
+    columns.add_integers("counts", joined([game.counts for game in present], np.int64))
+    add_codes(columns, joined([game.codes for game in present], np.uint16), squares)
+    columns.add_integers("visits", joined([game.visits for game in present], np.int64))
+
+
 class VisitBlock:
     """Visits of the games of a shard, from its ROOT block."""
 
@@ -222,10 +231,7 @@ def pack_root(games: Sequence[Pending], squares: int) -> tuple[bytes, int, int] 
     if not (searched or valued or trained or numbered):
         return None
     columns = Columns()
-    columns.add_integers("has_visits", (game.visits is not None for game in games))
-    columns.add_integers("counts", joined([visits.counts for visits in searched], np.int64))
-    add_codes(columns, joined([visits.codes for visits in searched], np.uint16), squares)
-    columns.add_integers("visits", joined([visits.visits for visits in searched], np.int64))
+    add_visits(columns, [game.visits for game in games], squares)
     if valued:
         columns.add_integers("has_root_values", (r.root_values is not None for r in records))
         columns.add_optional(
