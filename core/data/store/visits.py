@@ -1,4 +1,4 @@
-"""What searches say of the positions of games, and the ROOT block of a shard that keeps it.
+"""Findings of searches about the positions of games, and the ROOT block of a shard that keeps them.
 
 Visits are how often a search visited each move of a position: self-play of a net stores them with its
 moves, and a policy may be trained on them instead of the moves played. Beside them there are root
