@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,8 +92,6 @@ def command(
     The tables are those of the published data sets. With conditions, only the games that meet them
     are described.
     """
-    import numpy as np
-
     from variant_ai.core.data.statistics import statistics
 
     if beside and figures is None:
@@ -101,8 +100,7 @@ def command(
     store = open_store(path, variant)
     rules, chosen = rules_and_notation(store, notation)
 
-    def write_move(code: int) -> str:
-        (move,) = store.codec.decode(None, np.asarray([code], np.uint16))
+    def write_move(move: int) -> str:
         return chosen.write(rules, rules.position(), move)
 
     games, dropped = store.select(conditions)
@@ -124,7 +122,7 @@ def command(
     if as_json:
         head = {"path": str(path), "variant": store.info.variant}
         pictures = {"pictures": drawn} if figures is not None else {}
-        print_json(head | found.as_dict() | {"left_out": dropped} | pictures)
+        print_json(head | asdict(found) | {"left_out": dropped} | pictures)
         return
     _print(found, f"{store.info.title}, {path}", sum(dropped.values()), str(conditions))
     if figures is not None:
@@ -212,15 +210,11 @@ def _players(found: Statistics) -> None:
 
 
 def _named(count: Count) -> Count:
-    from dataclasses import replace
-
     return count if count.name else replace(count, name="(unknown)")
 
 
 def _decades(years: Sequence[Count]) -> list[Count]:
     """Counts of years, by decade if there are many."""
-    from dataclasses import replace
-
     if len(years) <= 15:
         return list(years)
     made: dict[str, Count] = {}
@@ -232,16 +226,14 @@ def _decades(years: Sequence[Count]) -> list[Count]:
 
 
 def _numbers(numbers: Numbers) -> tuple[str | None, ...]:
-    def rounded(value: float | None) -> str | None:
-        return None if value is None else f"{value:,.1f}"
+    values = (numbers.least, numbers.mean, numbers.median, numbers.most, numbers.deviation)
+    return tuple(map(_number, values))
 
-    return (
-        None if numbers.least is None else f"{numbers.least:,}",
-        rounded(numbers.mean),
-        rounded(numbers.median),
-        None if numbers.most is None else f"{numbers.most:,}",
-        rounded(numbers.deviation),
-    )
+
+def _number(value: float | None) -> str | None:
+    if value is None:
+        return None
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
 
 def _percent(share: float) -> str:

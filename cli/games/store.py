@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,9 +93,11 @@ def show(
 
 
 def _show_store(store: Store, as_json: bool) -> None:
-    from dataclasses import asdict
+    import numpy as np
 
-    info = store.info
+    info, roots = store.info, store.root_values
+    valued = 0 if roots is None else int((~np.isnan(roots)).sum())
+    bytes_per_ply = info.bytes / info.plies if info.plies else None
     values = {
         "path": str(info.path),
         "variant": info.variant,
@@ -102,7 +105,7 @@ def _show_store(store: Store, as_json: bool) -> None:
         "games": info.games,
         "plies": info.plies,
         "bytes": info.bytes,
-        "bytes_per_ply": info.bytes / info.plies if info.plies else None,
+        "bytes_per_ply": bytes_per_ply,
         "shards": info.shards,
         "format": info.format,
         "rules_hash": info.rules_hash,
@@ -110,14 +113,14 @@ def _show_store(store: Store, as_json: bool) -> None:
         "content_hash": store.content_hash,
         "games_with_visits": info.games_with_visits,
         "plies_with_visits": info.plies_with_visits,
-        "plies_with_root_values": _valued(store),
+        "plies_with_root_values": valued,
         "closed": not info.unfinished,
         "runs": [asdict(run) for run in info.runs],
     }
     if as_json:
         print_json(values)
         return
-    per_ply = f", {info.bytes / info.plies:.2f} a ply" if info.plies else ""
+    per_ply = f", {bytes_per_ply:.2f} a ply" if bytes_per_ply else ""
     facts: list[tuple[str, object]] = [
         ("store", info.path),
         ("variant", f"{info.variant} ({info.title})"),
@@ -125,22 +128,14 @@ def _show_store(store: Store, as_json: bool) -> None:
         ("plies", f"{info.plies:,}"),
         ("bytes", f"{info.bytes:,}{per_ply}"),
         ("shards", f"{info.shards:,}"),
-        *(
-            [
-                (
-                    "visits",
-                    f"of {counted(info.plies_with_visits, 'ply')} of {counted(info.games_with_visits, 'game')}",
-                )
-            ]
-            if info.games_with_visits
-            else []
-        ),
-        *([("root values", f"of {counted(valued, 'ply')}")] if (valued := _valued(store)) else []),
-        ("format", info.format),
-        ("rules hash", info.rules_hash),
-        ("spec hash", info.spec_hash),
-        ("content hash", store.content_hash),
     ]
+    if info.games_with_visits:
+        searched = counted(info.plies_with_visits, "ply")
+        facts.append(("visits", f"of {searched} of {counted(info.games_with_visits, 'game')}"))
+    if valued:
+        facts.append(("root values", f"of {counted(valued, 'ply')}"))
+    hashes = ("format", "rules_hash", "spec_hash", "content_hash")
+    facts += [(name.replace("_", " "), values[name]) for name in hashes]
     for number, run in enumerate(info.runs):
         name = "written" if len(info.runs) == 1 else f"written {number + 1}"
         facts.append((name, f"by {run.tool}"))
@@ -149,13 +144,6 @@ def _show_store(store: Store, as_json: bool) -> None:
             facts.append(("", f"and {len(run.sources) - LISTED_SOURCES:,} more"))
         facts += _conditions(run)
     print_facts(facts)
-
-
-def _valued(store: Store) -> int:
-    """Number of plies with a root value."""
-    import numpy as np
-
-    return 0 if store.root_values is None else int((~np.isnan(store.root_values)).sum())
 
 
 def _conditions(run: Run) -> list[tuple[str, object]]:
@@ -215,11 +203,12 @@ def _player(name: str, rating: int | None) -> str:
 
 def _values(game: GameRecord) -> dict[str, Any]:
     """Fields of a game that are not empty, except moves and visits."""
-    from dataclasses import fields
-
-    values = {item.name: getattr(game, item.name) for item in fields(game)}
-    values["moves"] = values["visits"] = None
-    return {name: value for name, value in values.items() if value not in (None, "", {}, [])}
+    left_out = ("moves", "visits")
+    return {
+        name: value
+        for name, value in asdict(game).items()
+        if name not in left_out and value not in (None, "", {}, [])
+    }
 
 
 def _show_game(store: Store, number: int, notation: str, as_json: bool) -> None:
@@ -240,9 +229,9 @@ def _show_game(store: Store, number: int, notation: str, as_json: bool) -> None:
             values["visits"] = visit_texts(rules, chosen, game)
         print_json(values)
         return
-    facts = list(_values(game).items())
     hidden = ("variant", "scores", "clocks", "root_values", "trains", "comments", "tags")
-    print_facts([(name.replace("_", " "), value) for name, value in facts if name not in hidden])
+    facts = ((n.replace("_", " "), v) for n, v in _values(game).items() if n not in hidden)
+    print_facts(facts)
     print_facts(game.tags.items())
     click.echo()
     first = int(rules.position(game.start_fen)[0]["ply"])

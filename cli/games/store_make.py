@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ from variant_ai.cli.common.store_options import (
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
-    from variant_ai.core.data.store.game_store import Store
+    from variant_ai.core.data.store.game_store import Store, StoreWriter
 
 
 @click.command(
@@ -66,10 +67,8 @@ def filter_(
     if drop_duplicates:
         chosen, games = games, SeenGames().new_of(store, games)
         dropped |= {"duplicate": len(chosen) - len(games)} if len(games) < len(chosen) else {}
-    with new_writer(output, [store], replace, conditions) as writer:
-        copy_games([writer], [(store, games)])
-        writer.close(dropped)
-    _report_games(output, len(games), dropped, as_json)
+    writer = new_writer(output, [store], replace, conditions)
+    _copy(writer, [(store, games)], dropped, as_json)
 
 
 @click.command(
@@ -97,16 +96,13 @@ def merge(
     stores = [open_store(path) for path in paths]
     for store in stores[1:]:
         store.require(stores[0].spec)
-    parts: list[tuple[Store, Indices]] = []
-    seen = SeenGames()
-    for store in stores:
-        parts.append((store, seen.new_of(store) if drop_duplicates else range(len(store))))
+    parts: list[tuple[Store, Indices]] = [(store, range(len(store))) for store in stores]
+    if drop_duplicates:
+        seen = SeenGames()
+        parts = [(store, seen.new_of(store)) for store in stores]
     copies = sum(len(store) - len(games) for store, games in parts)
     dropped = {"duplicate": copies} if copies else {}
-    with new_writer(output, stores, replace) as writer:
-        copy_games([writer], parts)
-        writer.close(dropped)
-    _report_games(output, sum(len(games) for _, games in parts), dropped, as_json)
+    _copy(new_writer(output, stores, replace), parts, dropped, as_json)
 
 
 @click.command(
@@ -181,9 +177,9 @@ def split(
     targets = {name: output / f"{name}.store" for name, _ in subsets}
     with contextlib.ExitStack() as stack:
         writers = []
-        for name, _ in subsets:
+        for name, target in targets.items():
             made = {"side": name, "split": str(plan)}
-            writers.append(stack.enter_context(new_writer(targets[name], [store], replace, made)))
+            writers.append(stack.enter_context(new_writer(target, [store], replace, made)))
         copy_games(writers, [(store, games.tolist()) for _, games in subsets])
     rows = [
         (name, targets[name], len(games), int(store.lengths[games].sum()))
@@ -213,11 +209,20 @@ def _make_folder(folder: Path) -> None:
         fail(f"cannot create the folder {folder}: {error.strerror}")
 
 
-def _report_games(output: Path, games: int, dropped: dict[str, int], as_json: bool) -> None:
+def _copy(
+    writer: StoreWriter,
+    parts: Sequence[tuple[Store, Indices]],
+    dropped: dict[str, int],
+    as_json: bool,
+) -> None:
+    """Copy games into a store and report them. `dropped`: numbers of games left out, by reason."""
+    with writer:
+        copy_games([writer], parts)
+        writer.close(dropped)
     if as_json:
-        print_json({"path": str(output), "games": games, "dropped": dropped})
+        print_json({"path": str(writer.path), "games": writer.games, "dropped": dropped})
         return
-    click.echo(f"{counted(games, 'game')} to {output}")
+    click.echo(f"{counted(writer.games, 'game')} to {writer.path}")
     if dropped:
         ordered = sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
         print_table(

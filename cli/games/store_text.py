@@ -155,12 +155,10 @@ def verify(paths: tuple[Path, ...], moves: bool, variant: str | None, as_json: b
     problems = [report["problem"] for report in reports if report["problem"]]
     if as_json:
         print_json(reports)
-    else:
-        for report in reports:
-            if not report["problem"]:
-                click.echo(
-                    f"{report['path']}: no errors, {counted(report['games'], 'game')}, {counted(report['plies'], 'ply')}"
-                )
+    for report in reports:
+        if not as_json and not report["problem"]:
+            size = f"{counted(report['games'], 'game')}, {counted(report['plies'], 'ply')}"
+            click.echo(f"{report['path']}: no errors, {size}")
     if problems:
         for problem in problems[:-1]:
             note(f"Error: {problem}")
@@ -190,12 +188,13 @@ def _verified(path: Path, moves: bool, variant: str | None) -> dict[str, Any]:
 
 def _check_moves(store: Store, count: Callable[[], None]) -> None:
     """Raises DataError at the first move, played or searched, that is not legal."""
+    from variant_ai.core.data.write.text_output import positions_of
     from variant_ai.core.errors import DataError
 
     rules, notation = rules_and_notation(store, "uci")
     for number, record in enumerate(store.games(), 1):
-        position = rules.position(record.start_fen)
-        for ply, move in enumerate(record.moves, 1):
+        moves = zip(positions_of(rules, record), record.moves, strict=True)
+        for ply, (position, move) in enumerate(moves, 1):
             legal = rules.legal_moves(position).tolist()
             visited = record.visits[ply - 1] if record.visits else ()
             for other in (move, *(searched for searched, _ in visited)):
@@ -205,5 +204,4 @@ def _check_moves(store: Store, count: Callable[[], None]) -> None:
                         f"{notation.write(rules, position, other)} is not legal in "
                         f"{rules.fen(position)}"
                     )
-            position = rules.play(position, move)
         count()

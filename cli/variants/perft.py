@@ -99,9 +99,9 @@ def _count(spec: VariantSpec, engine: str, fen: str | None, depth: int, divided:
 
 def _difference(counts: list[_Count]) -> str | None:
     """Describe the first move on which two engines differ; None if they agree."""
-    if len(counts) < 2 or counts[0].divide is None or counts[1].divide is None:
+    if len(counts) < 2:
         return None
-    first, second = counts[0].divide, counts[1].divide
+    first, second = (count.divide or {} for count in counts)
     for move in sorted(first.keys() | second.keys()):
         if first.get(move) != second.get(move):
             return (

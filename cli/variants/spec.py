@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from variant_ai.core.testing import Report
 
 
+_output_option = click.option("-o", "--output", type=FILE, help="File to write instead of stdout.")
+
+
 @click.group(
     "spec",
     epilog=examples(
@@ -365,12 +368,7 @@ def diff(one: str, other: str, as_json: bool) -> None:
     type=EXISTING_FILE,
     help="File in the format of Fairy-Stockfish's variants.ini that has the variant.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    help="File to write instead of stdout.",
-)
+@_output_option
 @click.option(
     "--positions",
     type=COUNT,
@@ -391,7 +389,6 @@ def derive(
     """
     from variant_ai.cli.variants.spec_text import as_yaml
     from variant_ai.core.derive.derivation import derive as derive_spec
-    from variant_ai.core.system.files import write_whole
 
     if output is not None:
         require_new(output, replace)
@@ -406,11 +403,7 @@ def derive(
         remarks.append(f"Not for the kernel: {found.why_fairy}")
     remarks += [f"NOT FOUND: {text}" for text in found.notes]
     lines = "".join(f"# {' '.join(remark.split())}\n" for remark in remarks)
-    text = lines + as_yaml(found.tree)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        write_whole(output, text)
+    _write(lines + as_yaml(found.tree), output)
     for remark in remarks[1:]:
         note(remark)
     note(f"{name} runs on the rules engine {found.engine}")
@@ -427,12 +420,7 @@ def derive(
         "# yaml-language-server: $schema=schema.json",
     )
 )
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    help="File to write instead of stdout.",
-)
+@_output_option
 @replace_option
 def schema(output: Path | None, replace: bool) -> None:
     """Print the JSON schema of specs.
@@ -441,9 +429,18 @@ def schema(output: Path | None, replace: bool) -> None:
     """
     from variant_ai.core.spec.json_schema import schema_text
 
+    if output is not None:
+        require_new(output, replace)
+    _write(schema_text(), output)
+    if output is not None:
+        note(f"wrote {output}")
+
+
+def _write(text: str, output: Path | None) -> None:
+    """Write a text to a file, or to stdout."""
+    from variant_ai.core.system.files import write_whole
+
     if output is None:
-        click.echo(schema_text(), nl=False)
-        return
-    require_new(output, replace)
-    output.write_text(schema_text(), encoding="utf-8")
-    note(f"wrote {output}")
+        click.echo(text, nl=False)
+    else:
+        write_whole(output, text)

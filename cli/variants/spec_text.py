@@ -222,19 +222,6 @@ def board_drawing(spec: VariantSpec, colour: int) -> str:
     return "\n".join(lines)
 
 
-def ranges(numbers: Iterable[int]) -> str:
-    """Abbreviate indices: `0-6, 14`."""
-    listed = sorted(numbers)
-    parts: list[str] = []
-    while listed:
-        end = 0
-        while end + 1 < len(listed) and listed[end + 1] == listed[end] + 1:
-            end += 1
-        parts.append(str(listed[0]) if end == 0 else f"{listed[0]}-{listed[end]}")
-        listed = listed[end + 1 :]
-    return ", ".join(parts)
-
-
 # --- YAML ----------------------------------------------------------------------------------------
 
 

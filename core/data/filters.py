@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.game_record import RESULTS, GameRecord
 from variant_ai.core.errors import DataError, UnknownNameError
 from variant_ai.core.system.text_tables import counted
 
@@ -65,10 +65,12 @@ def ending(termination: str) -> str:
     return next((kind for kind, pattern in _ENDING_PATTERNS if pattern.search(text)), "other")
 
 
+Date = tuple[int, int | None, int | None]
+"""Year, month and day, None if unknown."""
 _DATE = re.compile(r"(\d{4})(?:[.\-/](\d{1,2}|\?\?)(?:[.\-/](\d{1,2}|\?\?))?)?(?:\D.*)?\Z")
 
 
-def parse_date(text: str) -> tuple[int, int | None, int | None] | None:
+def parse_date(text: str) -> Date | None:
     """Year, month and day of `2008.05.31`, `2008-05`, `1955.05.??`; None without a year."""
     match = _DATE.match(text.strip())
     if match is None:
@@ -123,12 +125,11 @@ class GameFilter:
     """The game begins at the start position of the variant."""
 
     def __post_init__(self) -> None:
-        for name in ("min_rating", "max_rating", "min_plies", "max_plies"):
-            value = getattr(self, name)
-            if value is not None and value < 0:
-                raise DataError(f"{_words(name)} {value} is negative")
         for low, high in (("min_rating", "max_rating"), ("min_plies", "max_plies")):
             a, b = getattr(self, low), getattr(self, high)
+            for name, value in ((low, a), (high, b)):
+                if value is not None and value < 0:
+                    raise DataError(f"{_words(name)} {value} is negative")
             if a is not None and b is not None and a > b:
                 raise DataError(f"{_words(low)} {a} is above {_words(high)} {b}: no game fits")
         for name in ("since", "until"):
@@ -143,16 +144,16 @@ class GameFilter:
             if kind not in ENDINGS:
                 raise UnknownNameError("ending", kind, ENDINGS)
         for result in self.results:
-            if result not in ("1-0", "0-1", "1/2-1/2", "*"):
-                raise UnknownNameError("result", result, ("1-0", "0-1", "1/2-1/2", "*"))
+            if result not in RESULTS:
+                raise UnknownNameError("result", result, RESULTS)
 
     @cached_property
     def _first(self) -> tuple[int, int, int]:
-        return _earliest(parse_date(self.since or "")) or (0, 0, 0)
+        return _earliest(parse_date(self.since or "") or (0, None, None))
 
     @cached_property
     def _last(self) -> tuple[int, int, int]:
-        return _latest(parse_date(self.until or "")) or (9999, 12, 31)
+        return _latest(parse_date(self.until or "") or (9999, None, None))
 
     def reason(self, game: GameRecord, plies: int | None = None) -> str | None:
         """Return a short reason why the game is dropped; None if it is kept.
@@ -170,8 +171,7 @@ class GameFilter:
     def _rating_reason(self, game: GameRecord) -> str | None:
         if self.min_rating is None and self.max_rating is None:
             return None
-        ratings = (game.white_elo, game.black_elo)
-        for rating in ratings:
+        for rating in (game.white_elo, game.black_elo):
             if rating is None:
                 return "rating missing"
             if self.min_rating is not None and rating < self.min_rating:
@@ -193,10 +193,9 @@ class GameFilter:
         date = parse_date(game.date)
         if date is None:
             return "date missing"
-        latest, earliest = _latest(date), _earliest(date)
-        if latest is not None and latest < self._first:
+        if _latest(date) < self._first:
             return f"before {self.since}"
-        if earliest is not None and earliest > self._last:
+        if _earliest(date) > self._last:
             return f"after {self.until}"
         return None
 
@@ -249,19 +248,15 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _earliest(date: tuple[int, int | None, int | None] | None) -> tuple[int, int, int] | None:
-    return None if date is None else (date[0], date[1] or 1, date[2] or 1)
+def _earliest(date: Date) -> tuple[int, int, int]:
+    return date[0], date[1] or 1, date[2] or 1
 
 
-def _latest(date: tuple[int, int | None, int | None] | None) -> tuple[int, int, int] | None:
-    return None if date is None else (date[0], date[1] or 12, date[2] or 31)
+def _latest(date: Date) -> tuple[int, int, int]:
+    return date[0], date[1] or 12, date[2] or 31
 
 
 def _any_match(patterns: Iterable[str], names: Iterable[str]) -> bool:
-    """Return True if a name matches a pattern, ignoring case; without wildcards it must be equal."""
-    lowered = [name.lower() for name in names]
-    return any(
-        name == pattern.lower() or fnmatch.fnmatchcase(name, pattern.lower())
-        for pattern in patterns
-        for name in lowered
-    )
+    """Return True if a name is a pattern or matches it, ignoring case."""
+    pairs = [(name.lower(), pattern.lower()) for pattern in patterns for name in names]
+    return any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name, pattern in pairs)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,25 +33,20 @@ class Numbers:
     """Summary of a sample of numbers; None if it is empty."""
 
     count: int
-    least: int | None
-    mean: float | None
-    median: float | None
-    most: int | None
-    deviation: float | None
+    least: int | None = None
+    mean: float | None = None
+    median: float | None = None
+    most: int | None = None
+    deviation: float | None = None
     """Standard deviation of the sample (divided by its count)."""
 
     @staticmethod
     def of(values: NDArray[np.int64]) -> Numbers:
         if not values.size:
-            return Numbers(0, None, None, None, None, None)
-        return Numbers(
-            int(values.size),
-            int(values.min()),
-            float(values.mean()),
-            float(np.median(values)),
-            int(values.max()),
-            float(values.std()),
-        )
+            return Numbers(0)
+        mean, median = float(values.mean()), float(np.median(values))
+        least, most = int(values.min()), int(values.max())
+        return Numbers(values.size, least, mean, median, most, float(values.std()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +139,6 @@ class Statistics:
     """Most common first."""
     searches: Searches
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def statistics(
     store: Store,
@@ -158,23 +150,21 @@ def statistics(
 ) -> Statistics:
     """Describe the games of the given indices, or all.
 
-    Lists `top` players and `moves` first moves. `write_move` returns the text of the code of a first
-    move; by default UCI.
+    Lists `top` players and `moves` first moves. `write_move` returns the text of a first move;
+    by default UCI.
     """
     chosen = np.arange(len(store)) if games is None else np.unique(np.asarray(games, np.int64))
     selected = np.zeros(len(store), np.bool_)
     selected[chosen] = True
     counters = {name: Counter[str]() for name in ("event", "time_control", "ending", "source")}
-    endings: dict[str, str] = {}
+    kind_of = cache(ending)
     pairs: list[tuple[str, str]] = []
     for game, kept in zip(store.facts(), selected.tolist(), strict=True):
         if not kept:
             continue
-        if game.termination not in endings:
-            endings[game.termination] = ending(game.termination)
         counters["event"][game.event] += 1
         counters["time_control"][game.time_control] += 1
-        counters["ending"][endings[game.termination]] += 1
+        counters["ending"][kind_of(game.termination)] += 1
         counters["source"][game.source.partition("!")[0]] += 1
         pairs.append((_name(game.white), _name(game.black)))
     n = len(chosen)
@@ -203,7 +193,7 @@ def statistics(
         top_fifth_players=fifth,
         top_fifth_share=fifth_share,
         nameless=n - named,
-        first_moves=_first_moves(store, chosen, moves, write_move or uci_writer(store)),
+        first_moves=_first_moves(store, chosen, moves, write_move),
         searches=_searches(store, selected),
     )
 
@@ -268,71 +258,54 @@ def _activity(
 
 def _results(results: NDArray[np.int8]) -> tuple[Count, ...]:
     names = {1: "first player won", 0: "drawn", -1: "second player won", UNKNOWN: "unknown"}
-    counts = {code: int((results == code).sum()) for code in names}
-    return tuple(Count(names[c], counts[c], _share(counts[c], len(results))) for c in names)
+    counts = [(name, int((results == code).sum())) for code, name in names.items()]
+    return tuple(Count(name, n, _share(n, len(results))) for name, n in counts)
 
 
 def _ratings(ratings: NDArray[np.int32]) -> dict[str, Ratings]:
     known = ratings != NO_RATING
-    made = {}
-    for side, name in enumerate(("first", "second")):
-        values = ratings[known[:, side], side].astype(np.int64)
-        made[name] = Ratings(Numbers.of(values), _share(len(ratings) - len(values), len(ratings)))
-    both = ratings[known.all(1)].astype(np.int64)
-    means = np.rint(both.mean(1)).astype(np.int64) if len(both) else both.reshape(-1)
-    made["game"] = Ratings(Numbers.of(means), _share(len(ratings) - len(both), len(ratings)))
-    return made
+    of = {name: ratings[known[:, side], side] for side, name in enumerate(("first", "second"))}
+    of["game"] = np.rint(ratings[known.all(1)].mean(1)).astype(np.int32)
+    games = len(ratings)
+    return {
+        name: Ratings(Numbers.of(values.astype(np.int64)), _share(games - len(values), games))
+        for name, values in of.items()
+    }
 
 
 def _standard(store: Store) -> NDArray[np.bool_]:
     """[G] True if the game begins at the start position of the variant."""
     own = np.asarray([fen is None for fen in store.start_fens], np.bool_)
-    return own[store.start_of] if len(store) else np.zeros(0, np.bool_)
+    return own[store.start_of]
 
 
 def _copies(store: Store, games: NDArray[np.int64]) -> int:
-    seen = {
-        (start, store.codes[begin:end].tobytes())
-        for start, begin, end in zip(
-            store.start_of[games].tolist(),
-            store.offsets[games].tolist(),
-            store.offsets[games + 1].tolist(),
-            strict=True,
-        )
-    }
+    seen = {(start, codes.tobytes()) for start, codes in store.starts_and_codes(games.tolist())}
     return len(games) - len(seen)
 
 
 def _first_moves(
-    store: Store, games: NDArray[np.int64], limit: int, write_move: Callable[[int], str]
+    store: Store, games: NDArray[np.int64], limit: int, write_move: Callable[[int], str] | None
 ) -> tuple[FirstMove, ...]:
+    from variant_ai.core.rules.pieces import PieceTypes
+    from variant_ai.core.rules.text.notation import uci
+
     games = games[_standard(store)[games] & (store.lengths[games] > 0)]
     codes, results = store.codes[store.offsets[games]], store.results[games]
     values, counts = np.unique(codes, return_counts=True)
-    in_uci = uci_writer(store)
+    types, files = PieceTypes(store.spec), store.spec.board.files
     made = []
     for at in np.lexsort((values, -counts))[:limit].tolist():
+        (move,) = store.codec.decode(None, values[at : at + 1])
+        in_uci = uci(types, files, move)
         known = results[(codes == values[at]) & (results != UNKNOWN)]
         made.append(
             FirstMove(
-                write_move(int(values[at])),
-                in_uci(int(values[at])),
+                in_uci if write_move is None else write_move(move),
+                in_uci,
                 int(counts[at]),
                 _share(int(counts[at]), len(games)),
                 float((known.mean() + 1) / 2) if known.size else None,
             )
         )
     return tuple(made)
-
-
-def uci_writer(store: Store) -> Callable[[int], str]:
-    """Return a function from the code of a first move to UCI text."""
-
-    def write(code: int) -> str:
-        from variant_ai.core.rules.pieces import PieceTypes
-        from variant_ai.core.rules.text.notation import uci
-
-        (move,) = store.codec.decode(None, np.asarray([code], np.uint16))
-        return uci(PieceTypes(store.spec), store.spec.board.files, move)
-
-    return write

@@ -8,6 +8,5 @@ Modules in reading order:
     rule_probe     promotions, hands, castling, royal pieces
     end_probe      ends of games
     spec_draft     all of it in the words of specs
-    fairy_draft    words for every move that random games meet, for the engine `fairy`
     derivation     `derive`: a draft, tried in the kernel
 """

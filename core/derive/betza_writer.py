@@ -26,7 +26,7 @@ def write_betza(movements: Iterable[Movement]) -> str:
     """
     styles: dict[_Style, set[Step]] = defaultdict(set)
     for move in movements:
-        styles[(move.quiet, move.capture, move.reach, move.lame, move.hop)].add((move.dx, move.dy))
+        styles[_style(move)].add((move.dx, move.dy))
     words = []
     for style, steps in sorted(styles.items(), key=lambda item: (not item[0][0], item[0])):
         atoms: dict[str, set[Step]] = defaultdict(set)
@@ -37,11 +37,15 @@ def write_betza(movements: Iterable[Movement]) -> str:
     return "".join(words)
 
 
+def _style(move: Movement) -> _Style:
+    return move.quiet, move.capture, move.reach, move.lame, move.hop
+
+
 def _atom(dx: int, dy: int) -> str:
-    leap = (min(abs(dx), abs(dy)), max(abs(dx), abs(dy)))
-    if leap not in _ATOM_OF:
-        raise SpecError(f"a leap of {leap[0]}:{leap[1]} has no letter in Betza notation")
-    return _ATOM_OF[leap]
+    short, long = sorted((abs(dx), abs(dy)))
+    if (short, long) not in _ATOM_OF:
+        raise SpecError(f"a leap of {short}:{long} has no letter in Betza notation")
+    return _ATOM_OF[short, long]
 
 
 def _directed(style: _Style, atom: str, steps: set[Step]) -> str:
@@ -69,7 +73,7 @@ def _meanings(style: _Style, atom: str) -> dict[str, frozenset[Step]]:
             moves = parse_betza(word)
         except SpecError:
             continue
-        if {(m.quiet, m.capture, m.reach, m.lame, m.hop) for m in moves} == {style}:
+        if set(map(_style, moves)) == {style}:
             found.setdefault(word, frozenset((m.dx, m.dy) for m in moves))
     return found
 
@@ -103,5 +107,4 @@ def _joined(style: _Style, parts: dict[str, str]) -> str:
 
 def can_be_lame(dx: int, dy: int) -> bool:
     """Return True if a leap of this displacement may be blocked on its way."""
-    leap = (min(abs(dx), abs(dy)), max(abs(dx), abs(dy)))
-    return _ATOM_OF.get(leap, "-") in LAME
+    return _ATOM_OF.get(tuple(sorted((abs(dx), abs(dy)))), "-") in LAME

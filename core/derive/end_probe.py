@@ -19,39 +19,37 @@ COUNTINGS = ("makruk", "asean", "cambodian")
 _CHECKS = re.compile(r" ([1-9])\+([1-9])(?: |$)")
 
 
-def stalemate(board: ProbeBoard) -> str:
-    return VALUES[board.variant.mated_value(board.start)]
-
-
-def mated(board: ProbeBoard, checked: str) -> str:
-    """Result for the side that is mated. checked: FEN of a position in check."""
-    return VALUES[board.variant.mated_value(checked)]
+def stuck(board: ProbeBoard, fen: str) -> str:
+    """Result for a side without a move in a position: mated if it is in check, else stalemated."""
+    return VALUES[board.variant.mated_value(fen)]
 
 
 # --- repetition and move count -------------------------------------------------------------------
 
 
-def repetition(board: ProbeBoard) -> tuple[dict[str, Any], list[str]]:
-    """Return `repetition:` as cycles from the start position show it, and notes on its unknown parts."""
+def repetition(board: ProbeBoard, notes: list[str]) -> dict[str, Any]:
+    """Return `repetition:` as cycles from the start position show it; notes name its unknown parts."""
     cycle = _cycle(board, [])
     if cycle is None:
-        return {"fold": 3}, ["repetition: no cycle of moves was found from the start position"]
+        notes.append("repetition: no cycle of moves was found from the start position")
+        return {"fold": 3}
     fold, value = _fold(board, [], cycle)
     if fold == 0:
-        return {"fold": 100}, [
+        notes.append(
             f"repetition: a position may occur {MAX_FOLD} times without an end; the spec needs a number"
-        ]
+        )
+        return {"fold": 100}
     if value == 0:
-        return {"fold": fold, "otherwise": "draw"}, []
+        return {"fold": fold, "otherwise": "draw"}
     later = _cycle(board, [cycle[0]])
     other = _fold(board, [cycle[0]], later)[1] if later else value
-    if value == -1 and other == 1:
-        return {"fold": fold, "otherwise": "loss of first player"}, []
-    if value == 1 and other == 1:
-        return {"fold": fold, "otherwise": "loss of mover"}, []
-    return {"fold": fold}, [
+    losers = {(-1, 1): "loss of first player", (1, 1): "loss of mover"}
+    if (value, other) in losers:
+        return {"fold": fold, "otherwise": losers[value, other]}
+    notes.append(
         f"repetition: value {value} for the first player and {other} for the second to move"
-    ]
+    )
+    return {"fold": fold}
 
 
 def _cycle(board: ProbeBoard, played: list[str]) -> list[str] | None:
@@ -150,7 +148,7 @@ def no_progress(board: ProbeBoard, pieces: dict[str, PieceMoves], hand: str) -> 
         plies = high
     reset = ["captures"]
     for symbol, moves in pieces.items():
-        for move in (m for m in moves.seen[:200] if not m.rest and m.origin != m.target):
+        for move in (m for m in moves.seen[:200] if m.is_plain):
             alone = {move.origin: symbol}
             if move.text in board.neutral.legal_moves(board.fen(alone)):
                 if _clock(board.after(alone, move.text, rest="- - 6 9")) == 0:
@@ -199,8 +197,7 @@ def wins(board: ProbeBoard, symbols: Sequence[str]) -> list[dict[str, Any]]:
 
 def _extinct(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, Any]]:
     home = board.pieces(board.start)
-    fields = board.start.split()[1:]
-    rest = " ".join(fields[1:])
+    rest = " ".join(board.start.split()[2:])
     for symbol in symbols:
         for theirs in (symbol.lower(), symbol):
             left = {s: p for s, p in home.items() if p != theirs}

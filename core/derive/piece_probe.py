@@ -42,6 +42,10 @@ Zone = frozenset[int] | None
 """Squares on which a movement exists; None is everywhere."""
 
 
+def _times(step: Step, k: int) -> Step:
+    return step[0] * k, step[1] * k
+
+
 def probe_piece(board: ProbeBoard, symbol: str, prey: str, *, royal: bool = False) -> PieceMoves:
     """Find the movement of a piece. prey: symbol of an enemy piece that it may capture.
 
@@ -164,35 +168,31 @@ class _Probe:
         if hop is not None:
             self.movements[None].add(hop)
             capture &= {1}
-        slides = {1, 2} <= quiet and self._blocked((base[0] * 2, base[1] * 2), base)
+        double = _times(base, 2)
+        slides = {1, 2} <= quiet and self._blocked(double, base)
         run = self._run(base, quiet) if slides else 0
-        takes = {1, 2} & {k for k in (1, 2) if self._takes((base[0] * k, base[1] * k))}
-        double = (base[0] * 2, base[1] * 2)
-        if takes == {1, 2} and (run > 1 or self._blocked(double, base)):
-            reach = run or self._capture_run(base)
-            self._add(None, base, reach, run > 1, True)
+        takes_both = {k for k in (1, 2) if self._takes(_times(base, k))} == {1, 2}
+        takes_all = takes_both and (run > 1 or self._blocked(double, base))
+        if takes_all:
+            self._add(None, base, run or self._capture_run(base), run > 1, True)
         elif run > 1:
             self._add(self._zone(base, self.quiet), base, run, True, False)
         quiet = {k for k in quiet if k > run or (run < 2 and k == 1)}
-        capture = set() if takes == {1, 2} and run > 1 else capture
-        if takes == {1, 2} and not run and self._blocked(double, base):
+        if takes_all and run != 1:
             capture = set()
         for k in sorted(quiet | capture):
-            self._leap((base[0] * k, base[1] * k), k in quiet, k in capture)
+            self._leap(_times(base, k), k in quiet, k in capture)
 
     def _multiples(self, base: Step, where: dict[int, set[Step]]) -> set[int]:
         longest = max(self.board.files, self.board.ranks)
         met = set().union(*where.values())
-        return {k for k in range(1, longest) if (base[0] * k, base[1] * k) in met}
+        return {k for k in range(1, longest) if _times(base, k) in met}
 
     def _run(self, base: Step, quiet: set[int]) -> int:
         """Number of steps of a slide that exist in the same zone as the first."""
         zone, run = self._zone(base, self.quiet), 1
         while run + 1 in quiet:
-            step = (base[0] * (run + 1), base[1] * (run + 1))
-            if self._zone(step, self.quiet) != zone and zone is not None:
-                break
-            if zone is None and self._zone(step, self.quiet) is not None:
+            if self._zone(_times(base, run + 1), self.quiet) != zone:
                 break
             run += 1
         return run
@@ -200,9 +200,9 @@ class _Probe:
     def _capture_run(self, base: Step) -> int:
         """Number of steps of a slide that only captures, from the square where it is freest."""
         run = 2
-        while self._takes((base[0] * (run + 1), base[1] * (run + 1))):
+        while self._takes(_times(base, run + 1)):
             run += 1
-        further = self.board.step(self.among, base[0] * (run + 1), base[1] * (run + 1))
+        further = self.board.step(self.among, *_times(base, run + 1))
         return run if further is not None else self._longest(base)
 
     def _add(self, zone: Zone, base: Step, run: int, quiet: bool, capture: bool) -> None:
@@ -219,21 +219,16 @@ class _Probe:
         if lame and quiet and not capture and self._takes(step):  # a crowd is in its way
             zones["c"] = zones["m"]
             capture = True
-        if len(set(zones.values())) == 1:
-            zone = next(iter(zones.values()))
-            self.movements[zone].add(Movement(*step, 1, quiet, capture, lame=lame))
-            return
+        modes: dict[Zone, set[str]] = defaultdict(set)
         for mode, zone in zones.items():
-            self.movements[zone].add(Movement(*step, 1, mode == "m", mode == "c", lame=lame))
+            modes[zone].add(mode)
+        for zone, has in modes.items():
+            self.movements[zone].add(Movement(*step, 1, "m" in has, "c" in has, lame=lame))
 
     def _longest(self, base: Step) -> int:
         """Number of steps in a direction from edge to edge."""
-        lengths = []
-        if base[0]:
-            lengths.append((self.board.files - 1) // abs(base[0]))
-        if base[1]:
-            lengths.append((self.board.ranks - 1) // abs(base[1]))
-        return min(lengths)
+        sizes = zip((self.board.files, self.board.ranks), base, strict=True)
+        return min((size - 1) // abs(step) for size, step in sizes if step)
 
     def _is_lame(self, step: Step) -> bool:
         legs = Movement(*step, 1, True, True, lame=True).legs
@@ -253,41 +248,27 @@ class _Probe:
 
     def _hop(self, base: Step) -> Movement | None:
         """Movement that needs a hurdle: behind it at any distance, or just behind it."""
-        board, square = self.board, self.among
-        line = [board.step(square, base[0] * k, base[1] * k) for k in (1, 2, 3)]
-        room = [s for s in line if s is not None]
-        if len(room) < 3:
-            square = self._roomy(base)
-            line = [board.step(square, base[0] * k, base[1] * k) for k in (1, 2, 3)]
-            room = [s for s in line if s is not None]
-        if len(room) < 3 or self.royal:
+        far_step = _times(base, 3)
+        roomy = [s for s in range(self.board.squares) if self.board.step(s, *far_step) is not None]
+        if self.royal or not roomy:
             return None
-        hurdle, near, far = room
-        near_step, far_step = (base[0] * 2, base[1] * 2), (base[0] * 3, base[1] * 3)
-        open_line = self.quiet[square]
-        after = self._steps(square, {hurdle: self.prey}) - open_line
-        if far_step in after or near_step in after:
-            quiet = True
-        else:
-            quiet = False
-        takes_far = far_step in self._steps(square, {hurdle: self.prey, far: self.prey})
-        takes_far &= far_step not in self._steps(square, {far: self.prey})
-        takes_near = near_step in self._steps(square, {hurdle: self.prey, near: self.prey})
-        takes_near &= near_step not in self._steps(square, {near: self.prey})
-        if far_step in after or takes_far:
-            return Movement(*base, 0, quiet and far_step in after, takes_far, hop="over")
-        if near_step in after or takes_near:
-            return Movement(*base, 0, quiet, takes_near, hop="behind")
-        return None
+        square = self.among if self.among in roomy else max(roomy, key=self._freedom)
+        line = (self.board.step(square, *_times(base, k)) for k in (1, 2, 3))
+        hurdle, near, far = (s for s in line if s is not None)
+        near_step = _times(base, 2)
+        after = self._steps(square, {hurdle: self.prey}) - self.quiet[square]
 
-    def _roomy(self, base: Step) -> int:
-        """Square with three more in a direction, the freest."""
-        fitting = (
-            s
-            for s in range(self.board.squares)
-            if self.board.step(s, base[0] * 3, base[1] * 3) is not None
-        )
-        return max(fitting, key=self._freedom, default=self.among)
+        def takes(step: Step, target: int) -> bool:
+            """Return True if the piece captures behind the hurdle, and not without it."""
+            behind = self._steps(square, {hurdle: self.prey, target: self.prey})
+            return step in behind - self._steps(square, {target: self.prey})
+
+        takes_far, takes_near = takes(far_step, far), takes(near_step, near)
+        if far_step in after or takes_far:
+            return Movement(*base, 0, far_step in after, takes_far, hop="over")
+        if near_step in after or takes_near:
+            return Movement(*base, 0, near_step in after, takes_near, hop="behind")
+        return None
 
     def _write(self, movements: set[Movement]) -> str:
         """Write movements as a word, without those that have none, which are noted."""

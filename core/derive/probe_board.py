@@ -53,6 +53,11 @@ class FairyMove(NamedTuple):
     rest: str
     """Text that follows the squares: `q`, `+`, `-`, `,e4e5`."""
 
+    @property
+    def is_plain(self) -> bool:
+        """True if the move only takes a piece from a square to another, or drops it."""
+        return not self.rest and self.origin != self.target
+
 
 class ProbeBoard:
     """Board of one variant, and the moves in positions on it. Squares are rank * files + file."""

@@ -50,20 +50,11 @@ def is_royal(board: ProbeBoard, symbol: str, attackers: Iterable[PieceMoves]) ->
 # --- promotion -----------------------------------------------------------------------------------
 
 
-@dataclass
-class Promotion:
-    """Promotion of a piece, as `promotes:` of a spec says it."""
-
-    to: list[str]
-    at: frozenset[int]
-    on: str = "to"
-    must: bool | str | frozenset[int] = False
-    exact: bool = True
-    """False if no zone explains where the piece promoted."""
-
-
-def promotion(board: ProbeBoard, moves: PieceMoves, order: list[str]) -> Promotion | None:
-    """Find the promotion of a piece from the moves that were met while it was probed."""
+def promotion(
+    board: ProbeBoard, moves: PieceMoves, order: list[str], notes: list[str]
+) -> dict[str, Any]:
+    """Return `promotes:` from the moves that were met while a piece was probed; empty if there were
+    none."""
     choices: dict[tuple[int, int], set[str]] = defaultdict(set)
     plain: set[tuple[int, int]] = set()
     for move in moves.seen:
@@ -71,30 +62,29 @@ def promotion(board: ProbeBoard, moves: PieceMoves, order: list[str]) -> Promoti
         symbol = promoted_symbol(moves.symbol, move)
         if symbol:
             choices[way].add(symbol)
-        elif not move.rest and move.origin != move.target:
+        elif move.is_plain:
             plain.add(way)
     if not choices:
-        return None
+        return {}
     every = set().union(*choices.values())
     to = sorted(every, key=lambda s: order.index(s) if s in order else len(order))
     ways = plain | set(choices)
     at = frozenset(t for _, t in choices if all(w in choices for w in ways if w[1] == t))
-    on = "to"
-    if any(t not in at for _, t in choices) or any(w not in choices for w in ways if w[1] in at):
-        on = "from or to"
-    exact = all((w in choices) == _may(w, at, on) for w in ways)
-    must: bool | str | frozenset[int] = False
-    forced = {way for way in choices if way not in plain}
+    word: dict[str, Any] = {"at": board.zone(at or frozenset(range(board.squares))), "to": to}
+    leaving = any(t not in at for _, t in choices)
+    leaving |= any(w not in choices for w in ways if w[1] in at)
+    if leaving:
+        word["on"] = "from or to"
+    may = {(o, t) for o, t in ways if t in at or (leaving and o in at)}
+    if may != set(choices) or any(choice != every for choice in choices.values()):
+        notes.append(f"pieces.{moves.symbol}.promotes: no zone explains where it promoted")
+    forced = set(choices) - plain
     if forced == set(choices):
-        must = True
+        word["must"] = True
     elif forced:
         squares = frozenset(t for _, t in forced)
-        must = "where stuck" if squares <= moves.stuck else squares
-    return Promotion(to, at, on, must, exact and all(c == every for c in choices.values()))
-
-
-def _may(way: tuple[int, int], at: frozenset[int], on: str) -> bool:
-    return way[1] in at or (on != "to" and way[0] in at)
+        word["must"] = "where stuck" if squares <= moves.stuck else board.zone(squares)
+    return word
 
 
 def promoted_symbol(symbol: str, move: FairyMove) -> str:
@@ -128,27 +118,17 @@ def hands(
     royal: list[str],
 ) -> HandRules | None:
     """Find the pieces that go into the hand, and the squares where they may be dropped."""
-    becomes: dict[str, str] = {}
-    taker = _taker(pieces)
-    if captures and taker is not None:
-        for symbol in pieces:
-            gained = _gained(board, taker, symbol.lower())
-            if gained:
-                becomes[symbol] = gained
+    taker = _taker(pieces) if captures else None
+    becomes = {symbol: _gained(board, taker, symbol.lower()) for symbol in pieces}
     held = {*becomes.values(), *start_pocket.upper()} & {*pieces, *LETTERS}
     order = [s for s in pieces if s in held and s not in royal and not s.startswith("+")]
     if not order:
         return None
     found = HandRules(order)
-    twins = (
-        [s for s in pieces if _gained(board, taker, f"{s.lower()}~") not in ("", s)]
-        if (
-            captures
-            and not any(s.startswith("+") for s in pieces)
-            and _writes_twins(board, order[0])
-        )
-        else []
-    )
+    turns = any(s.startswith("+") for s in pieces)
+    twins = []
+    if captures and not turns and _writes_twins(board, order[0]):
+        twins = [s for s in pieces if _gained(board, taker, f"{s.lower()}~") not in ("", s)]
     if twins:
         found.promoted = f"returns as {_gained(board, taker, f'{twins[0].lower()}~')}"
     elif any(s.startswith("+") and becomes.get(s) == s[1:] for s in pieces):
@@ -166,14 +146,11 @@ def hands(
 def _taker(pieces: dict[str, PieceMoves]) -> tuple[str, FairyMove] | None:
     """A piece and a capture by it that was met."""
     for symbol, moves in pieces.items():
-        for move in moves.seen:
-            if not move.rest and move.origin != move.target and "c" in _modes(moves):
-                return symbol, move
+        if moves.moves and not moves.moves.startswith("m"):
+            for move in moves.seen:
+                if move.is_plain:
+                    return symbol, move
     return None
-
-
-def _modes(moves: PieceMoves) -> str:
-    return "c" if moves.moves and not moves.moves.startswith("m") else ""
 
 
 def _gained(board: ProbeBoard, taker: tuple[str, FairyMove] | None, victim: str) -> str:
@@ -197,7 +174,7 @@ def _writes_twins(board: ProbeBoard, symbol: str) -> bool:
 def _per_file(board: ProbeBoard, symbol: str, drops: frozenset[int]) -> int:
     """Number of own pieces on a file beyond which another may not be dropped there; 0 for none."""
     for count in (1, 2):
-        file = sorted(s for s in range(board.squares) if s % board.files == 0)
+        file = range(0, board.squares, board.files)
         mine: Pieces = dict.fromkeys(file[1 : 1 + count], symbol)
         left = {
             m.target
@@ -236,7 +213,7 @@ def castling(board: ProbeBoard) -> tuple[dict[str, dict[str, str]], bool]:
             if walk:
                 found[letter] = walk[0]
                 takes_rook |= walk[1]
-    return {letter: found[letter] for letter in ("K", "Q") if letter in found}, takes_rook
+    return dict(sorted(found.items())), takes_rook
 
 
 def _walk(

@@ -60,10 +60,11 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     king = royal[0] if royal else ""
     if king and _faces(board, king):
         pieces[king]["faces"] = king
-    rules: dict[str, Any] = {"start": board.start}
-    rules["stalemate"] = end_probe.stalemate(board)
-    rules["repetition"], more = end_probe.repetition(board)
-    notes += more
+    rules: dict[str, Any] = {
+        "start": board.start,
+        "stalemate": end_probe.stuck(board, board.start),
+        "repetition": end_probe.repetition(board, notes),
+    }
     if king:
         result = end_probe.perpetual_check(board, king, probed, rules["repetition"]["fold"])
         if result is None:
@@ -78,10 +79,12 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     rules["no_progress"] = end_probe.no_progress(board, probed, hand.order[0] if hand else "")
     if wins:
         rules["wins"] = wins
-    if king and checked and end_probe.mated(board, checked) != "loss":
-        missing.append(f"mate is a {end_probe.mated(board, checked)}")
-    if king and end_probe.bare_king(board, king) != "none":
-        rules["bare_king"] = end_probe.bare_king(board, king)
+    mate = end_probe.stuck(board, checked) if king and checked else "loss"
+    if mate != "loss":
+        missing.append(f"mate is a {mate}")
+    bare = end_probe.bare_king(board, king) if king else "none"
+    if bare != "none":
+        rules["bare_king"] = bare
     more_rules = rule_probe.extras(board, probed, _prey(symbols))
     if more_rules.get("explodes"):
         rules["explodes"] = True
@@ -108,12 +111,11 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
             del pieces[symbol]["royal"]
     castles, takes_rook = rule_probe.castling(board)
     if takes_rook:
-        rules["shuffle"] = "chess960"
-        if sorted(p for s, p in board.pieces(board.start).items() if s < board.files) != sorted(
-            "RNBQKBNR"
-        ):
+        rank = [p for s, p in board.pieces(board.start).items() if s < board.files]
+        if sorted(rank) == sorted("RNBQKBNR"):
+            rules["shuffle"] = "chess960"
+        else:
             missing.append("castling from any files with other pieces than those of chess")
-            del rules["shuffle"]
     fields = board.start.split()
     if not castles and not missing and len(fields) > 2 and set(fields[2]) <= set("KQkq"):
         rules["start"] = " ".join([*fields[:2], "-", *fields[3:]])
@@ -227,27 +229,16 @@ def _piece(
             word["from"][key] = betza
     if moves.within is not None:
         word["within"] = board.zone(moves.within)
-    promotes = rule_probe.promotion(board, moves, order)
-    if promotes is not None:
-        if not promotes.exact:
-            notes.append(f"pieces.{symbol}.promotes: no zone explains where it promoted")
-        at = promotes.at or frozenset(range(board.squares))
-        must = promotes.must
-        shown_must = board.zone(must) if isinstance(must, frozenset) else must
-        word["promotes"] = {"at": board.zone(at), "to": promotes.to}
-        if promotes.on != "to":
-            word["promotes"]["on"] = promotes.on
-        if shown_must is not False:
-            word["promotes"]["must"] = shown_must
+    promotes = rule_probe.promotion(board, moves, order, notes)
+    if promotes:
+        word["promotes"] = promotes
     return word
 
 
 def _named(zones: dict[str, Any], squares: list[str]) -> str:
     """Name of a zone that is a list of squares; a new one if there is none."""
-    for name, listed in zones.items():
-        if listed == squares:
-            return name
-    name = f"zone{len(zones) + 1}"
+    known = next((name for name, listed in zones.items() if listed == squares), "")
+    name = known or f"zone{len(zones) + 1}"
     zones[name] = squares
     return name
 
@@ -274,7 +265,7 @@ def _must_capture(
     asked = variant_with(kept)
     for symbol, moves in pieces.items():
         for move in moves.seen:
-            if move.rest or move.origin == move.target:
+            if not move.is_plain:
                 continue
             fen = board.fen({move.origin: symbol, move.target: prey})
             free = board.neutral.legal_moves(fen)

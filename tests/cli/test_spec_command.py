@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
-from variant_ai.cli.variants.spec_text import board_drawing, moves_in_words, ranges
+from variant_ai.cli.variants.spec_text import board_drawing, moves_in_words
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.core.spec.json_schema import schema_text
 from variant_ai.core.testing import Report, variant_check
@@ -97,11 +97,6 @@ def test_wins_and_hands_are_put_into_words() -> None:
     shown = run("show", "dobutsu")
     assert "A side wins by bringing L to rank 4 if it is not attacked there." in shown
     assert "(C E G); a promoted one reverts to what it was." in shown
-
-
-def test_indices_in_short() -> None:
-    assert ranges([3, 0, 1, 2, 9, 7, 8]) == "0-3, 7-9"
-    assert ranges([]) == ""
 
 
 def test_the_committed_schema_is_the_generated_one() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from variant_ai.core.data.game_record import RESULTS, GameRecord
 from variant_ai.core.data.store.game_store import Store, StoreWriter
-from variant_ai.core.data.store.stored_moves import Codes
+from variant_ai.core.data.store.stored_moves import Codes, RulesCodec
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.spec import builtin_specs, load_spec
 
@@ -18,7 +18,7 @@ SPEC = load_spec(builtin_specs()["xiangqi"])
 OTHER = load_spec(builtin_specs()["crazyhouse"])
 
 
-class FakeCodec:
+class FakeCodec(RulesCodec):
     """Moves are codes; a start position remembers its FEN's length."""
 
     def start(self, fen: str | None) -> Position:
@@ -45,7 +45,7 @@ class FakeCodec:
         return [int(code) for code in choices]
 
 
-CODEC = FakeCodec()
+CODEC = FakeCodec(SPEC)
 
 
 def write(path: Path, games: Sequence[GameRecord], **options: object) -> Path:

@@ -64,16 +64,12 @@ MONTHS = ("2016-01", "2016-02", "2016-03")
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FlakyServer]:
-    monkeypatch.setattr(remote.RemoteFile.__init__, "__kwdefaults__", _impatient())
+    monkeypatch.setattr(remote, "FIRST_PAUSE", 0.0)
     server = FlakyServer()
     for month in MONTHS:
         server.add_month("crazyhouse", month, month_of(month))
     with serving(server) as running:
         yield running
-
-
-def _impatient() -> dict[str, object]:
-    return {**(remote.RemoteFile.__init__.__kwdefaults__ or {}), "first_pause": 0.0}
 
 
 def path_of(month: str) -> str:
@@ -128,8 +124,8 @@ def test_the_source_is_reported_at_once(server: FlakyServer, store: Path) -> Non
 
 
 def test_silent_server(server: FlakyServer, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    defaults = {**(remote.fetch_text.__kwdefaults__ or {}), "timeout": 0.2, "attempts": 2}
-    monkeypatch.setattr(remote.fetch_text, "__kwdefaults__", defaults)
+    monkeypatch.setattr(remote, "TEXT_TIMEOUT", 0.2)
+    monkeypatch.setattr(remote, "TEXT_ATTEMPTS", 2)
     server.silent.add("/crazyhouse/sha256sums.txt")
     result = fetch(server, store)
     assert result.exit_code == 1

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from flaky_server import FlakyServer, serving
 
+from variant_ai.core.data.fetch import remote_file
 from variant_ai.core.data.fetch.remote_file import RemoteError, RemoteFile, fetch_text
 from variant_ai.core.errors import DataError
 
@@ -23,8 +24,13 @@ def server() -> Iterator[FlakyServer]:
         yield running
 
 
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_file, "FIRST_PAUSE", 0.0)
+
+
 def remote(server: FlakyServer, path: str = PATH, **options: int) -> RemoteFile:
-    return RemoteFile(server.url + path, first_pause=0.0, **options)
+    return RemoteFile(server.url + path, **options)
 
 
 def read(file: RemoteFile) -> bytes:
@@ -80,14 +86,14 @@ def test_gives_up_after_tries_without_progress(server: FlakyServer) -> None:
         assert file.failure is not None
 
 
-def test_a_silent_server_is_reported(server: FlakyServer) -> None:
+def test_a_silent_server_is_reported(server: FlakyServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message names the address and how long it was waited for; each attempt before it is reported."""
     server.silent.add(PATH)
+    monkeypatch.setattr(remote_file, "TEXT_ATTEMPTS", 3)
+    monkeypatch.setattr(remote_file, "TEXT_TIMEOUT", 0.2)
     heard: list[str] = []
     with pytest.raises(RemoteError) as caught:
-        fetch_text(
-            server.url + PATH, attempts=3, timeout=0.2, first_pause=0.0, on_wait=heard.append
-        )
+        fetch_text(server.url + PATH, on_wait=heard.append)
     assert f"{server.url}{PATH} could not be read: no response in 0.2 s; 3 attempts failed" in str(
         caught.value
     )
@@ -97,11 +103,14 @@ def test_a_silent_server_is_reported(server: FlakyServer) -> None:
     ]
 
 
-def test_text_that_comes_too_slowly_is_given_up(server: FlakyServer) -> None:
+def test_text_that_comes_too_slowly_is_given_up(
+    server: FlakyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A byte now and then keeps a connection alive for ever."""
     server.slow.add(PATH)
+    monkeypatch.setattr(remote_file, "TEXT_SECONDS", 0.3)
     with pytest.raises(RemoteError, match=r"could not be read in 0.3 s: only \d+ bytes received"):
-        fetch_text(server.url + PATH, seconds=0.3, timeout=5.0)
+        fetch_text(server.url + PATH)
 
 
 def test_a_missing_file_is_not_requested_again(server: FlakyServer) -> None:
@@ -116,7 +125,7 @@ def test_a_missing_file_is_not_requested_again(server: FlakyServer) -> None:
 
 def test_nobody_there() -> None:
     with (
-        RemoteFile("http://127.0.0.1:9/x", attempts=2, first_pause=0.0) as file,
+        RemoteFile("http://127.0.0.1:9/x", attempts=2) as file,
         pytest.raises(RemoteError, match="2 attempts failed"),
     ):
         read(file)

@@ -23,7 +23,7 @@ from variant_ai.core.data.store import store_format
 from variant_ai.core.data.store.blocks import scan
 from variant_ai.core.data.store.columns import ColumnError, Columns
 from variant_ai.core.data.store.game_store import StoreWriter
-from variant_ai.core.data.store.root_columns import RootBlock
+from variant_ai.core.data.store.visits import RootBlock
 from variant_ai.core.data.write.text_output import json_line
 from variant_ai.core.errors import DataError
 from variant_ai.core.rules import make_rules

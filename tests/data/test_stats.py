@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -48,7 +48,7 @@ def test_table_of_the_thesis(tmp_path: Path) -> None:
     assert found.undated == 2
     assert [(t.name, t.games) for t in found.time_controls] == [("", 4), ("60+0", 1)]
     assert [(e.name, e.games) for e in found.endings] == [("unknown", 4), ("time", 1)]
-    json.dumps(found.as_dict())
+    json.dumps(asdict(found))
 
 
 def test_share_of_the_most_active(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
-from variant_ai.core.derive.derivation import derive
-from variant_ai.core.derive.fairy_draft import UNSTORED, read_tree
+from variant_ai.core.derive.derivation import UNSTORED, derive, read_tree
 from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import SpecError, UnknownNameError
 from variant_ai.core.rules import make_rules

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from variant_ai.core.data.fetch.remote_file import FIRST_PAUSE, RemoteError, fetch_text
+from variant_ai.core.data.fetch.remote_file import RemoteError, fetch_text
 from variant_ai.core.errors import DataError
 
 SITE = "lichess"
@@ -74,7 +74,6 @@ class Archive:
         first: Month | None,
         last: Month | None,
         *,
-        first_pause: float = FIRST_PAUSE,
         on_wait: Callable[[str], None] = lambda text: None,
     ) -> list[MonthlyFile]:
         """Return the files from one month to another, inclusive; None: the first or last available.
@@ -83,7 +82,7 @@ class Archive:
         DataError if a month of the range is missing, RemoteError.
         """
         try:
-            text = fetch_text(f"{self.folder}/{SUMS}", first_pause=first_pause, on_wait=on_wait)
+            text = fetch_text(f"{self.folder}/{SUMS}", on_wait=on_wait)
         except RemoteError as error:
             if error.status != 404:
                 raise

@@ -27,7 +27,7 @@ from variant_ai.core.data.store.blocks import read_body, scan, write_lock
 from variant_ai.core.data.store.columns import decode_json
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import Mode, StoreWriter
-from variant_ai.core.data.store.stored_moves import GameCodec, RulesCodec
+from variant_ai.core.data.store.stored_moves import RulesCodec
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec.schema import VariantSpec
 
@@ -71,7 +71,7 @@ class Fetcher:
     on_note: Callable[[str], None] = lambda text: None
 
     def __post_init__(self) -> None:
-        self._codec: GameCodec = RulesCodec(self.spec)
+        self._codec = RulesCodec(self.spec)
 
     def missing(self, files: Sequence[MonthlyFile]) -> list[MonthlyFile]:
         """Return the files that are not in the store yet; removes an incomplete month from the store.
@@ -81,9 +81,9 @@ class Fetcher:
         if not self.store.exists():
             return list(files)
         names = {file.name for file in files}
-        cut = cut_unfinished(self.store, lambda sources: sources[:1] != [] and is_month(sources[0]))
+        cut = cut_unfinished_month(self.store)
         if cut:
-            self.on_note(f"{self.store}: removed an incomplete month, {cut[0]}.")
+            self.on_note(f"{self.store}: removed an incomplete month, {cut}.")
         info = Store(self.store, self.spec).info
         conditions = self.conditions.as_dict()
         for run in info.runs:
@@ -179,26 +179,25 @@ def is_month(source: str) -> bool:
     return source.startswith("lichess_db_")
 
 
-def cut_unfinished(path: Path, ours: Callable[[list[str]], bool]) -> list[str]:
-    """Remove the last run of a store if it was not finished and its sources are `ours`.
+def cut_unfinished_month(path: Path) -> str:
+    """Remove the last run of a store if it is a month that was not finished.
 
-    Returns the sources of the removed run, empty if there was none. Raises DataError if the store is
+    Returns the file of the month, empty if nothing was removed. Raises DataError if the store is
     damaged or being written.
     """
     with path.open("r+b") as file, write_lock(file, path):
         found = scan(file, str(path))
-        ends = [i for i, block in enumerate(found.blocks) if block.kind == form.END]
+        ends = [block for block in found.blocks if block.kind == form.END]
         if not ends:
-            return []
-        last = ends[-1]
-        rest = found.blocks[last + 1 :]
+            return ""
+        rest = found.blocks[ends[-1].number + 1 :]
         if not rest or rest[0].kind != form.RUN:
-            return []
-        sources = list(decode_json(read_body(file, rest[0], str(path))).get("sources", []))
-        if not ours(sources):
-            return []
-        file.truncate(found.blocks[last].end)
-        return sources
+            return ""
+        sources = decode_json(read_body(file, rest[0], str(path))).get("sources", [])
+        if not sources or not is_month(sources[0]):
+            return ""
+        file.truncate(ends[-1].end)
+        return str(sources[0])
 
 
 def _text(conditions: dict[str, Any]) -> str:

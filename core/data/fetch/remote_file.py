@@ -63,7 +63,6 @@ class RemoteFile(io.RawIOBase):
         *,
         attempts: int = ATTEMPTS,
         timeout: float = TIMEOUT,
-        first_pause: float = FIRST_PAUSE,
         on_bytes: Callable[[int], None] = lambda size: None,
         on_size: Callable[[int], None] = lambda size: None,
         on_wait: Callable[[str], None] = lambda text: None,
@@ -73,7 +72,9 @@ class RemoteFile(io.RawIOBase):
 
         Raises DataError if the URL is not of http or https.
         """
-        _require_web(url)
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise DataError(f"{url!r} is not a web address; accepted: http:// and https://")
         self.url = url
         self.received = 0
         """Bytes read so far."""
@@ -85,7 +86,7 @@ class RemoteFile(io.RawIOBase):
         self.resumed = 0
         """Number of times the transfer was interrupted and resumed."""
         self._sha256 = hashlib.sha256()
-        self._attempts, self._timeout, self._first_pause = attempts, timeout, first_pause
+        self._attempts, self._timeout = attempts, timeout
         self._on_bytes, self._on_size, self._on_wait = on_bytes, on_size, on_wait
         self._response: Any = None
         self._validator = ""
@@ -126,8 +127,7 @@ class RemoteFile(io.RawIOBase):
 
     def drain(self) -> None:
         """Read the rest of the file, for the checksum. Raises RemoteError."""
-        buffer = bytearray(_STEP)
-        while self.readinto(buffer):
+        while self.read(_STEP):
             pass
 
     def sha256(self) -> str:
@@ -150,27 +150,28 @@ class RemoteFile(io.RawIOBase):
         try:
             self._response = _request(self.url, headers, self._timeout)
         except urllib.error.HTTPError as error:
-            if error.code == 416 and self._is_all(error.headers.get("Content-Range", "")):
+            whole = error.headers.get("Content-Range", "").rpartition("/")[2]
+            if error.code == 416 and whole == str(self.received):
                 self.finished = True
                 error.close()
                 return False
             raise
-        begins = self._check_part() if self._response.status == 206 else 0
-        if begins == 0:
+        if self._response.status == 206:
+            self._check_part()
+        else:
             length = self._response.headers.get("Content-Length", "")
             self._learn_size(int(length) if length.isdigit() else None)
             self._validator = _validator(self._response.headers)
             self._skip(self.received)
         return True
 
-    def _check_part(self) -> int:
-        """Check that the part sent by the server begins at the next byte, and return its position."""
+    def _check_part(self) -> None:
+        """Check that the part sent by the server begins at the next byte."""
         match = _RANGE.match(self._response.headers.get("Content-Range", ""))
         if match is None or int(match[1]) != self.received:
             raise http.client.HTTPException("the server sent a part that was not requested")
         if match[2] != "*":
             self._learn_size(int(match[2]))
-        return self.received
 
     def _learn_size(self, size: int | None) -> None:
         if size is None:
@@ -199,19 +200,21 @@ class RemoteFile(io.RawIOBase):
         view[: len(part)] = part
         return len(part)
 
-    def _is_all(self, content_range: str) -> bool:
-        return content_range.rpartition("/")[2] == str(self.received)
-
     def _give_up_or_wait(self, error: OSError | http.client.HTTPException) -> None:
         """Wait before the next attempt. Raises RemoteError if there is none."""
         self._close()
         if isinstance(error, RemoteError):
             raise error
+        status = None
+        asked = 0.0
+        """Seconds for which the server asks to wait."""
         if isinstance(error, urllib.error.HTTPError):
             error.close()  # closes the connection
-        status = error.code if isinstance(error, urllib.error.HTTPError) else None
-        if status is not None and status not in _RETRIED:
-            raise self._fail(_rejected(self.url, status), status) from error
+            status, asked = error.code, _retry_after(error.headers)
+            if status not in _RETRIED:
+                words = http.client.responses.get(status, "")
+                message = f"{self.url} cannot be read: status {status} {words}".rstrip()
+                raise self._fail(message, status) from error
         self._failed += 1
         reason = f"status {status}" if status else _message(error, self._timeout)
         if self._failed >= self._attempts:
@@ -224,9 +227,7 @@ class RemoteFile(io.RawIOBase):
             ) from error
         if self.received:
             self.resumed += 1
-        pause = min(LONGEST_PAUSE, self._first_pause * 2 ** (self._failed - 1))
-        if isinstance(error, urllib.error.HTTPError):
-            pause = max(pause, min(LONGEST_PAUSE, _retry_after(error.headers)))
+        pause = min(LONGEST_PAUSE, max(asked, FIRST_PAUSE * 2 ** (self._failed - 1)))
         self._on_wait(
             f"{self.url}: {reason}; retrying in {pause:.0f} s (attempt {self._failed} of "
             f"{self._attempts} failed)"
@@ -243,34 +244,24 @@ class RemoteFile(io.RawIOBase):
             self._response = None
 
 
-def fetch_text(
-    url: str,
-    *,
-    attempts: int = TEXT_ATTEMPTS,
-    timeout: float = TEXT_TIMEOUT,
-    seconds: float = TEXT_SECONDS,
-    first_pause: float = FIRST_PAUSE,
-    on_wait: Callable[[str], None] = lambda text: None,
-) -> str:
-    """Return a small text from a web server, within `seconds`.
+def fetch_text(url: str, *, on_wait: Callable[[str], None] = lambda text: None) -> str:
+    """Return a small text from a web server, within TEXT_SECONDS.
 
     Raises RemoteError, DataError if the URL is not of http or https.
     """
     begun = time.monotonic()
-    with RemoteFile(
-        url, attempts=attempts, timeout=timeout, first_pause=first_pause, on_wait=on_wait
-    ) as file:
-        parts = bytearray()
-        buffer = bytearray(_STEP)
-        while got := file.readinto(buffer):
-            parts += buffer[:got]
-            if len(parts) > MAX_TEXT:
+    with RemoteFile(url, attempts=TEXT_ATTEMPTS, timeout=TEXT_TIMEOUT, on_wait=on_wait) as file:
+        text = b""
+        while part := file.read(_STEP):
+            text += part
+            if len(text) > MAX_TEXT:
                 raise RemoteError(f"{url} has more than {MAX_TEXT:,} bytes, too many for this text")
-            if time.monotonic() - begun > seconds:
+            if time.monotonic() - begun > TEXT_SECONDS:
                 raise RemoteError(
-                    f"{url} could not be read in {seconds:g} s: only {counted(len(parts), 'byte')} received"
+                    f"{url} could not be read in {TEXT_SECONDS:g} s: only "
+                    f"{counted(len(text), 'byte')} received"
                 )
-        return parts.decode("utf-8", "replace")
+        return text.decode("utf-8", "replace")
 
 
 def _request(url: str, headers: dict[str, str], timeout: float) -> Any:
@@ -278,12 +269,6 @@ def _request(url: str, headers: dict[str, str], timeout: float) -> Any:
     return urllib.request.urlopen(
         urllib.request.Request(url, headers={**agent, **headers}), timeout=timeout
     )
-
-
-def _require_web(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise DataError(f"{url!r} is not a web address; accepted: http:// and https://")
 
 
 def _validator(headers: Any) -> str:
@@ -301,11 +286,6 @@ def _retry_after(headers: Any) -> float:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
     except (TypeError, ValueError):
         return 0.0
-
-
-def _rejected(url: str, status: int) -> str:
-    words = http.client.responses.get(status, "")
-    return f"{url} cannot be read: status {status}{' ' if words else ''}{words}"
 
 
 def _message(error: Exception, timeout: float) -> str:

@@ -185,14 +185,11 @@ class TextLines:
         text.detach()
 
     def _narrow(self) -> Iterator[str]:
-        while line := self._next():
+        while line := self._ahead.popleft() if self._ahead else self._read():
             # A piece may be shorter by the beginning of its last character.
             cut = len(line) > self.longest - 2048 and not line.endswith(b"\n")
             self.is_rest, self.is_cut = self.is_cut, cut
             yield line.decode("ascii") if line.isascii() else self._decode(line)
-
-    def _next(self) -> bytes:
-        return self._ahead.popleft() if self._ahead else self._read()
 
     def _read(self) -> bytes:
         line = self.stream.readline(self.longest)

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+import zstandard
+
 from variant_ai.core.data.read.decoding import decode_name
 from variant_ai.core.data.read.game_reader import OnSkip, Skip
 from variant_ai.core.errors import DataError
@@ -158,8 +160,6 @@ class _Zstd(_Stream):
     """Decompressed .zst that fails if the file ends inside a frame; zstandard's reader does not."""
 
     def __init__(self, inner: IO[bytes]) -> None:
-        import zstandard
-
         self.inner = inner
         self.maker = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
         self.decoder = self.maker.decompressobj()
@@ -181,23 +181,17 @@ class _Zstd(_Stream):
         return size
 
 
-def _read_errors() -> tuple[type[Exception], ...]:
-    errors: list[type[Exception]] = [
-        EOFError,
-        OSError,
-        RuntimeError,  # an encrypted member
-        NotImplementedError,  # a compression method that zipfile does not support
-        lzma.LZMAError,
-        zlib.error,
-        tarfile.TarError,
-        zipfile.BadZipFile,
-    ]
-    import zstandard
-
-    return (*errors, zstandard.ZstdError)
-
-
-READ_ERRORS = _read_errors()
+READ_ERRORS = (
+    EOFError,
+    OSError,
+    RuntimeError,  # an encrypted member
+    NotImplementedError,  # a compression method that zipfile does not support
+    lzma.LZMAError,
+    zlib.error,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zstandard.ZstdError,
+)
 
 
 def _message(error: Exception) -> str:

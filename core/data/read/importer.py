@@ -20,7 +20,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.game_record import GameRecord
@@ -38,6 +38,9 @@ from variant_ai.core.errors import DataError, MoveError
 from variant_ai.core.system.child_processes import WorkerPool
 from variant_ai.core.system.text_tables import counted
 
+if TYPE_CHECKING:
+    from variant_ai.core.data.store.store_writer import StoreWriter
+
 HEAD = 8192
 """Bytes by which the format of a file is recognised."""
 BATCH_GAMES = 64
@@ -52,22 +55,10 @@ MakePool = Callable[[int, Callable[[MakeResolver], None], tuple[MakeResolver]], 
 
 
 class GameSink(Protocol):
-    """Destination of games: the writer of a store."""
+    """Destination of games: the writer of a store, with which an import can be resumed, or another."""
 
     def add(self, record: GameRecord) -> bool | None:
         """Add a game; return False if it is a duplicate, which is not added."""
-
-
-class CountingSink(GameSink, Protocol):
-    """Sink with which an import can be resumed."""
-
-    @property
-    def games(self) -> int:
-        """Games added in this process."""
-
-    @property
-    def plies(self) -> int:
-        """Moves of these games."""
 
 
 @dataclass
@@ -90,14 +81,9 @@ class ImportReport:
     seconds: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "sources": self.sources,
-            "read": self.read,
-            "games": self.games,
-            "plies": self.plies,
+        return vars(self) | {
             "skipped": dict(self.skipped.most_common()),
             "dropped": dict(self.dropped.most_common()),
-            "interrupted": self.interrupted,
             "seconds": round(self.seconds, 2),
         }
 
@@ -105,40 +91,24 @@ class ImportReport:
 Result = GameRecord | Skip
 
 
-@dataclass(slots=True)
-class _Item:
+class _Place(NamedTuple):
+    """Place in the sequence of items: number of items before it, games among them, and a digest of
+    them."""
+
+    items: int
+    games: int
+    digest: str
+
+
+_BEGINNING = _Place(0, 0, hashlib.blake2b(digest_size=16).hexdigest())
+
+
+class _Item(NamedTuple):
     """Item of the sequence: a raw game, or a skip."""
 
     raw: RawGame | Skip
-    digest: bytes
-
-
-class _Progress:
-    """Position in the sequence of items: number of items before it, games among them, and a digest."""
-
-    def __init__(self, items: int = 0, games: int = 0, digest: Any = None) -> None:
-        self.items, self.games = items, games
-        self._digest = hashlib.blake2b(digest_size=16) if digest is None else digest
-
-    def after(self, item: _Item) -> _Progress:
-        """Position after the next item."""
-        digest = self._digest.copy()
-        digest.update(item.digest)
-        return _Progress(self.items + 1, self.games + isinstance(item.raw, RawGame), digest)
-
-    @property
-    def digest(self) -> str:
-        return str(self._digest.hexdigest())
-
-
-class _Current(NamedTuple):
-    """Item that is being added."""
-
-    before: _Progress
-    """Position before the item."""
-    item: _Item
-    games: int
-    """Games of the sink before the item."""
+    end: _Place
+    """Place behind it."""
 
 
 @dataclass
@@ -159,9 +129,11 @@ class Importer:
     stop: Callable[[], bool] = lambda: False
     """Called between games; True ends the import, and finished games are kept."""
     _report: ImportReport = field(default_factory=ImportReport, init=False)
-    _progress: _Progress = field(default_factory=_Progress, init=False)
+    _done: _Place = field(default=_BEGINNING, init=False)
+    """Place behind the items that are finished."""
     _sink: GameSink | None = field(default=None, init=False)
-    _current: _Current | None = field(default=None, init=False)
+    _current: tuple[_Item, int] | None = field(default=None, init=False)
+    """Item that is being added, and the number of games that the sink had before it."""
     _resumed: Mapping[str, Any] | None = field(default=None, init=False)
     """Mark at which this import resumes."""
 
@@ -178,7 +150,8 @@ class Importer:
         the sink such as DataError for a full disk.
         """
         report = self._report = ImportReport()
-        self._progress, self._sink, self._resumed = _Progress(), sink, resume
+        self._done, self._sink, self._resumed = _BEGINNING, sink, resume
+        self._current = None
         started = time.monotonic()
         items = self._items(paths, report)
         if resume is not None:
@@ -186,8 +159,8 @@ class Importer:
         for batch in self._resolved(items):
             for item, result in batch:
                 self._add(item, result, sink)
-                self._progress = self._progress.after(item)
-                report.read = self._progress.games
+                self._done = item.end
+                report.read = item.end.games
             report.seconds = time.monotonic() - started
             self.on_progress(report)
         report.interrupted = self.stop()
@@ -197,17 +170,19 @@ class Importer:
     def mark(self) -> dict[str, Any]:
         """Position at which an import of the same files may resume, as JSON. Called by the sink while
         it adds a game, or after an interrupt."""
-        resumed, progress, current = self._resumed, self._progress, self._current
-        if resumed is not None and progress.items < resumed["items"]:
+        resumed, done = self._resumed, self._done
+        if resumed is not None and done.items < resumed["items"]:
             return dict(resumed)
-        sink = cast("CountingSink", self._sink)
-        # An interrupt may come between any two lines of `_add`: only the sink knows what it has.
-        if current is not None and current.before is progress and sink.games > current.games:
-            progress = progress.after(current.item)
+        sink = cast("StoreWriter", self._sink)
+        if self._current is not None:
+            item, games = self._current
+            # An interrupt may come between any two lines of `_add`: only the sink knows what it has.
+            if item.end.items > done.items and sink.games > games:
+                done = item.end
         report = self._report
         return {
-            "items": progress.items,
-            "digest": progress.digest,
+            "items": done.items,
+            "digest": done.digest,
             "games": sink.games + (resumed["games"] if resumed else 0),
             "plies": sink.plies + (resumed["plies"] if resumed else 0),
             "skipped": dict(report.skipped),
@@ -217,10 +192,10 @@ class Importer:
     def _skip_finished(self, items: Iterator[_Item], mark: Mapping[str, Any]) -> None:
         """Skip and count the items that an earlier import has finished."""
         for item in islice(items, mark["items"]):
-            self._progress = self._progress.after(item)
-        progress, report = self._progress, self._report
-        if progress.items == mark["items"] and progress.digest == mark["digest"]:
-            report.games, report.plies, report.read = mark["games"], mark["plies"], progress.games
+            self._done = item.end
+        done, report = self._done, self._report
+        if done.items == mark["items"] and done.digest == mark["digest"]:
+            report.games, report.plies, report.read = mark["games"], mark["plies"], done.games
             report.skipped.update(mark["skipped"])
             report.dropped.update(mark["dropped"])
         elif not self.stop():
@@ -239,7 +214,7 @@ class Importer:
         elif (reason := self.conditions.reason(result)) is not None:
             report.dropped[reason] += 1
         else:
-            self._current = _Current(self._progress, item, getattr(sink, "games", 0))
+            self._current = (item, getattr(sink, "games", 0))
             try:
                 if sink.add(result) is False:
                     report.dropped["duplicate"] += 1
@@ -259,13 +234,16 @@ class Importer:
     def _items(
         self, paths: Iterable[str | Path | NamedStream], report: ImportReport
     ) -> Iterator[_Item]:
-        for raw in self._read(paths, report):
+        games, digest = 0, hashlib.blake2b(digest_size=16)
+        for number, raw in enumerate(self._read(paths, report), 1):
+            games += isinstance(raw, RawGame)
             if isinstance(raw, Skip):
                 text = repr((raw.reason, raw.source, raw.number))
             else:
                 text = repr((raw.source, raw.number, raw.headers, raw.moves, raw.result))
             data = text.encode("utf-8", "surrogatepass")
-            yield _Item(raw, hashlib.blake2b(data, digest_size=16).digest())
+            digest.update(hashlib.blake2b(data, digest_size=16).digest())
+            yield _Item(raw, _Place(number, games, digest.hexdigest()))
             if self.stop():
                 return
 

@@ -122,15 +122,8 @@ def _fill_from_json(game: RawGame, data: Any) -> None:
     game.moves = moves
     game.lines = [game.line] * len(moves)
     plies = len(moves)
-    whole = f"nulls or integers of at most {MAX_CLOCK:,}"
-    game.scores = _of_plies(data, "scores", plies, whole, _is_number)
-    game.clocks = _of_plies(data, "clocks", plies, whole, _is_number)
-    visited = "objects of moves and visits from 1"
-    game.visits = _of_plies(data, "visits", plies, visited, _is_visited)
-    roots = "nulls or numbers in [-1, 1]"
-    game.root_values = _of_plies(data, "root_values", plies, roots, _is_root_value)
-    bits = f"integers from 0 to {TRAINS_ALL}"
-    game.trains = _of_plies(data, "trains", plies, bits, _is_training)
+    for name, accepted, fits in _LISTS:
+        setattr(game, name, _of_plies(data, name, plies, accepted, fits))
     if type(data.get("generation")) is int:
         game.generation = data.pop("generation")
         if not 0 <= game.generation <= MAX_GENERATION:
@@ -183,6 +176,17 @@ def _is_visited(value: Any) -> bool:
     return isinstance(value, dict) and all(
         type(count) is int and 1 <= count <= MAX_VISITS for count in value.values()
     )
+
+
+_WHOLE = f"nulls or integers of at most {MAX_CLOCK:,}"
+_LISTS = (
+    ("scores", _WHOLE, _is_number),
+    ("clocks", _WHOLE, _is_number),
+    ("visits", "objects of moves and visits from 1", _is_visited),
+    ("root_values", "nulls or numbers in [-1, 1]", _is_root_value),
+    ("trains", f"integers from 0 to {TRAINS_ALL}", _is_training),
+)
+"""Fields with an item for each ply, what is accepted there, and whether an item is."""
 
 
 def _comments(value: Any, size: int) -> dict[int, str]:
@@ -317,16 +321,21 @@ def _without_remark(line: str) -> str:
 
 def _fill_from_list(game: RawGame, text: str) -> None:
     words = [word for word in _SPACE.split(text) if word]
-    if words[0].lower() == "position":
-        words = words[1:]
-    if words and words[0].lower() == "startpos":
-        words = words[1:]
-    elif words and (words[0].lower() == "fen" or "/" in words[0].replace("1/2", "")):
-        words = words[1:] if words[0].lower() == "fen" else words
+    _take(words, "position")
+    has_start = _take(words, "startpos")
+    named = not has_start and _take(words, "fen")
+    if named or (not has_start and "/" in "".join(words[:1]).replace("1/2", "")):
         lowered = [word.lower() for word in words]
         end = lowered.index("moves") if "moves" in lowered else len(words)
         game.headers["FEN"] = " ".join(words[:end])
         words = words[end:]
-    if words and words[0].lower() == "moves":
-        words = words[1:]
+    _take(words, "moves")
     set_moves(game, words)
+
+
+def _take(words: list[str], keyword: str) -> bool:
+    """Remove the first word if it is a keyword; return True if it was."""
+    found = bool(words) and words[0].lower() == keyword
+    if found:
+        del words[0]
+    return found

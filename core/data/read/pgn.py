@@ -95,8 +95,8 @@ class _Scanner:
         """The result has been read; the next word begins another game."""
         self.depth = 0
         """Depth of nested variations."""
-        self.comment: list[str] | None = None
-        self.comment_size = 0
+        self.comment: str | None = None
+        """Text of a comment that is not closed."""
         self.all_comments = 0
         """Characters kept of the game's comments."""
 
@@ -196,9 +196,9 @@ class _Scanner:
         while at < len(line):
             if self.comment is not None:
                 end = line.find("}", at)
-                self._add_comment(line[at:] if end < 0 else line[at:end])
+                text = line[at:] + "\n" if end < 0 else line[at:end]
+                self.comment = (self.comment + text)[:MAX_COMMENT]
                 if end < 0:
-                    self._add_comment("\n")
                     return
                 self._finish_comment()
                 at = end + 1
@@ -208,10 +208,9 @@ class _Scanner:
                 return
             at, token = match.end(), match[0]
             if token == "{":
-                self.comment, self.comment_size = [], 0
+                self.comment = ""
             elif token == ";":
-                self.comment, self.comment_size = [], 0
-                self._add_comment(line[at:])
+                self.comment = line[at:][:MAX_COMMENT]
                 self._finish_comment()
                 return
             elif token == "(":
@@ -249,14 +248,8 @@ class _Scanner:
             game.problem, game.detail = "too long", f"more than {MAX_PLIES} moves"
         return ended
 
-    def _add_comment(self, text: str) -> None:
-        assert self.comment is not None
-        if self.comment_size < MAX_COMMENT:
-            self.comment.append(text[: MAX_COMMENT - self.comment_size])
-            self.comment_size += len(text)
-
     def _finish_comment(self) -> None:
-        text = " ".join("".join(self.comment or ()).split())
+        text = " ".join((self.comment or "").split())
         self.comment = None
         if self.game is None or self.depth or not text:
             return

@@ -56,10 +56,6 @@ class MixedSampler(BatchMaker):
         """Samples of all parts in total, independent of the weights."""
         return sum(part.samples_per_epoch for part in self._parts)
 
-    @property
-    def steps_per_epoch(self) -> int:
-        return -(-self.samples_per_epoch // (self.size * self.world))
-
     def new_batch(self, size: int | None = None) -> Batch:
         return self._parts[0].new_batch(self.size if size is None else size, self.choices)
 

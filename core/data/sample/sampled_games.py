@@ -22,7 +22,6 @@ from variant_ai.core.data.sample.value_labels import ValueLabels, value_of_score
 from variant_ai.core.data.store.visits import Visits, join_visits
 from variant_ai.core.errors import DataError
 from variant_ai.core.rules.position import POSITION, Position
-from variant_ai.core.system.text_tables import counted
 
 MIN_STRIDE, MAX_STRIDE = 4, 1 << 20
 """Plies between the positions kept of a game."""
@@ -119,7 +118,7 @@ def gather_games(
     """Gather the chosen `games` of each store, all by default, except games without a move after their
     opening and those without a result or a value of the search.
 
-    Raises ValueError if stores and games differ in number, DataError if no position is left."""
+    Raises DataError if no position is left."""
     listed = list(stores) if isinstance(stores, Sequence) else [stores]
     if games is None:
         chosen: list[NDArray[np.integer] | None] = [None] * len(listed)
@@ -127,8 +126,6 @@ def gather_games(
         chosen = list(games)
     else:
         chosen = [np.asarray(games)]
-    if len(chosen) != len(listed):
-        raise ValueError(f"{counted(len(listed), 'store')}, but games of {len(chosen)}")
     firsts, skipped, plies, start_of, results, origins, visits = [], [], [], [], [], [], []
     targets: list[tuple[int, NDArray[np.float32] | None, NDArray[np.uint8] | None]] = []
     code_base = start_base = 0

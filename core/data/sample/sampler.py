@@ -36,7 +36,7 @@ from variant_ai.core.data.game_record import Labels
 from variant_ai.core.data.sample import compiled_replay as replay
 from variant_ai.core.data.sample.sampled_games import GameArrays, gather_games, make_frames
 from variant_ai.core.data.sample.value_labels import ValueLabels
-from variant_ai.core.encoding import Encoder, Head, MoveCodec
+from variant_ai.core.encoding import Encoder, MoveCodec
 from variant_ai.core.errors import DataError, SpecError
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.rule_tables import compile_tables
@@ -82,9 +82,20 @@ class Batch:
 class BatchMaker(ABC):
     """Maker of the batch of any step, and of all batches in order, in background threads."""
 
+    size: int
+    """B: samples of a batch."""
     rank: int
     world: int
     """Number of processes that share the steps; this is process `rank`."""
+
+    @property
+    @abstractmethod
+    def samples_per_epoch(self) -> int: ...
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps of this process per epoch (the last may begin the next epoch)."""
+        return -(-self.samples_per_epoch // (self.size * self.world))
 
     @abstractmethod
     def new_batch(self, size: int | None = None) -> Batch:
@@ -146,7 +157,6 @@ class Sampler(BatchMaker):
         batch: int,
         seed: int = 0,
         mirror: bool = False,
-        head: Head | None = None,
         games: NDArray[np.integer] | Sequence[NDArray[np.integer]] | None = None,
         shuffle: bool = True,
         rank: int = 0,
@@ -155,7 +165,7 @@ class Sampler(BatchMaker):
         memory: int = 128 << 20,
         rules: Rules | None = None,
         labels: Labels = "move",
-        value_labels: ValueLabels | str = "result",
+        value_labels: str = "result",
         draw_value: float = 0.0,
     ) -> None:
         """`games` are the indices of the games of a split, one array per store; None: all games.
@@ -173,22 +183,17 @@ class Sampler(BatchMaker):
         a move (the store is damaged, or made under other rules), or the value labels are not valid, SpecError for `mirror` if the spec
         is not symmetric.
         """
-        if batch < 1:
-            raise ValueError("a batch must have at least one sample")
-        if not 0 <= rank < world:
-            raise ValueError(f"rank {rank} of {world} processes")
-        self.encoder = encoder if head in (None, encoder.head) else Encoder(encoder.spec, head)
-        self.size, self.seed, self.mirror, self.shuffle = batch, seed, mirror, shuffle
+        self.encoder = encoder
+        self.size, self.seed, self.mirror = batch, seed, mirror
         self.rank, self.world = rank, world
-        self.forget_move_number = forget_move_number
+        self._order = replay.Order(seed, int(shuffle), int(mirror), float(forget_move_number))
         self.codec = MoveCodec(encoder.spec)
         self._mirror_actions = (
-            self.encoder.mirror_actions if mirror else np.arange(self.encoder.actions, dtype="i4")
+            encoder.mirror_actions if mirror else np.arange(encoder.actions, dtype="i4")
         )
-        values = ValueLabels.parse(value_labels) if isinstance(value_labels, str) else value_labels
+        values = ValueLabels.parse(value_labels)
         self._games = gather_games(stores, games, labels, values, draw_value)
         self.labels: Labels = labels
-        self.value_labels = values
         self.choices = 0 if labels == "move" else max(1, self._games.max_choices)
         """K: choices of a sample."""
         self.positions = self._games.size
@@ -200,10 +205,10 @@ class Sampler(BatchMaker):
         if encoder.spec.rules.engine == "kernel":
             self._encoding = replay.Encoding(
                 compile_tables(encoder.spec),
-                self.encoder.input_record,
+                encoder.input_record,
                 self.codec.record,
-                self.encoder.policy_record,
-                self.encoder.action_table,
+                encoder.policy_record,
+                encoder.action_table,
                 self._mirror_actions,
             )
             self._frames = make_frames(self._games, self._encoding, repetitions, memory)
@@ -223,11 +228,6 @@ class Sampler(BatchMaker):
     def valued(self) -> int:
         """Number of positions whose value label has a value of the search."""
         return self._games.valued()
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Steps of this process per epoch (the last may begin the next epoch)."""
-        return -(-self.samples_per_epoch // (self.size * self.world))
 
     def new_batch(self, size: int | None = None, choices: int | None = None) -> Batch:
         """Return an empty batch, of the sampler's own size and K by default."""
@@ -256,7 +256,7 @@ class Sampler(BatchMaker):
 
     def fill(self, out: Batch, first: int) -> None:
         """Fill `out` with samples of the endless sequence from `first` on. Errors as in `batch`."""
-        self._fill(out, first, self.shuffle, self.mirror, self.forget_move_number)
+        self._fill(out, first, self._order)
 
     def sweep(self, *, limit: int | None = None) -> Iterator[Batch]:
         """Yield every position once, in stored order, not mirrored; the last batch may be shorter.
@@ -265,11 +265,11 @@ class Sampler(BatchMaker):
         requested.
         """
         total = self.positions if limit is None else min(limit, self.positions)
-        part = total < self.positions
+        order = replay.Order(self.seed, int(total < self.positions), 0, 0.0)
         out = self.new_batch(min(self.size, total))
         for start in range(0, total, len(out)):
             batch = out.first(min(len(out), total - start))
-            self._fill(batch, start, part, False, 0.0)
+            self._fill(batch, start, order)
             yield batch
 
     @property
@@ -295,31 +295,24 @@ class Sampler(BatchMaker):
     def locate(self, sample: int) -> tuple[int, int, bool]:
         """(game, ply, mirrored) of a sample of the endless sequence; the game is numbered among the
         sampled games."""
-        return self._locate(sample, self.shuffle, self.mirror)
+        return self._locate(sample, self._order)
 
-    def _locate(self, sample: int, shuffle: bool, mirror: bool) -> tuple[int, int, bool]:
-        period = self.positions * 2 if mirror else self.positions
-        epoch, index = divmod(sample, period)
-        if shuffle:
-            index = int(replay.shuffled(index, period, self.seed, epoch))
-        mirrored, at = divmod(index, self.positions)
+    def _locate(self, sample: int, order: replay.Order) -> tuple[int, int, bool]:
         games = self._games.arrays
-        at = int(games.chosen[at]) if len(games.chosen) else at
-        game = int(np.searchsorted(games.cumulative, at, "right")) - 1
-        ply = at - int(games.cumulative[game]) + int(games.skipped[game])
-        return game, ply, bool(mirrored)
+        position, game, mirrored = replay.place_of(games, order, sample)
+        ply = position - games.cumulative[game] + games.skipped[game]
+        return game, int(ply), mirrored
 
     # --- filling -------------------------------------------------------------------------------
 
-    def _fill(self, out: Batch, first: int, shuffle: bool, mirror: bool, forget: float) -> None:
+    def _fill(self, out: Batch, first: int, order: replay.Order) -> None:
         games = self._games.arrays
-        order = replay.Order(self.seed, int(shuffle), int(mirror), float(forget))
         samples = replay.Samples(
             out.planes.reshape(len(out), -1) if self.encoder.compiled else _NO_PLANES,
             *(getattr(out, item.name) for item in fields(out)[1:]),
         )
         if self._encoding is None:
-            self._fill_slowly(out, first, shuffle, mirror, forget)
+            self._fill_slowly(out, first, order)
         else:
             self._fill_compiled(self._encoding, out, order, first, samples)
         if self._games.targets is None:
@@ -340,9 +333,8 @@ class Sampler(BatchMaker):
         failure = np.zeros(2, np.int64)
         filled = replay.fill(encoding, games, self._frames, order, first, samples, failure)
         if filled == len(out) and not self.encoder.compiled:
-            shuffle, mirror = bool(order.shuffle), bool(order.mirror)
-            flips = np.array([self._locate(first + k, shuffle, mirror)[2] for k in range(filled)])
-            for flip in {bool(flipped) for flipped in flips}:
+            flips = np.array([self._locate(first + k, order)[2] for k in range(filled)])
+            for flip in set(flips.tolist()):
                 chosen = flips == flip
                 out.planes[chosen] = self.encoder.planes(out.positions[chosen], mirrored=flip)
         visits = self._games.visits
@@ -359,14 +351,12 @@ class Sampler(BatchMaker):
                 f"game {game + 1} of the sampled games, ply {ply + 1}: a code {problem}"
             )
 
-    def _fill_slowly(
-        self, out: Batch, first: int, shuffle: bool, mirror: bool, forget: float
-    ) -> None:
+    def _fill_slowly(self, out: Batch, first: int, order: replay.Order) -> None:
         """Fill `out` through the Rules interface, for rules that only `fairy` has."""
         assert self._rules is not None
         games = self._games.arrays
         for k in range(len(out)):
-            game, ply, mirrored = self._locate(first + k, shuffle, mirror)
+            game, ply, mirrored = self._locate(first + k, order)
             begin = int(games.first_code[game])
             start = int(games.start_of[game])
             position = games.starts[start : start + 1].copy()
@@ -379,7 +369,7 @@ class Sampler(BatchMaker):
             move = self.codec.decode(position, int(games.codes[begin + ply]))
             action = self.encoder.action(position, move)
             side = int(position[0]["side"])
-            if replay.forgets(self.seed, first + k, forget):
+            if replay.forgets(order.seed, first + k, order.forget):
                 position["ply"] = side
             self.encoder.planes(position, out.planes[k : k + 1], mirrored=mirrored)
             out.action[k] = self._mirror_actions[action] if mirrored else action

@@ -20,7 +20,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -55,10 +55,10 @@ class SplitPlan:
     validation: float = 0.05
     """Share of the keys in [0, 1); not used if keys are named below."""
     test: float = 0.0
-    validation_keys: tuple[str, ...] = field(default=())
+    validation_keys: tuple[str, ...] = ()
     """Years (`2008`, `2008-2010`, `2010-`, `-1990`, `none` for undated games) or sources (`*` and
     `?` as in file names), for `by` year or source. All other games are for training."""
-    test_keys: tuple[str, ...] = field(default=())
+    test_keys: tuple[str, ...] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -142,12 +142,9 @@ def _keys(store: Store, by: By) -> list[bytes]:
         table, rows = store.column("source")
         names = [name.encode("utf-8", "surrogatepass") for name in table]
         return [names[row] for row in rows.tolist()]
-    ends = store.offsets.tolist()
-    starts = [(fen or "").encode("utf-8", "surrogatepass") for fen in store.start_fens]
-    codes = store.codes
     keys = [
-        b"game\0" + starts[start] + b"\0" + codes[ends[i] : ends[i + 1]].tobytes()
-        for i, start in enumerate(store.start_of.tolist())
+        b"game\0" + start.encode("utf-8", "surrogatepass") + b"\0" + codes.tobytes()
+        for start, codes in store.starts_and_codes()
     ]
     if by == "group":
         table, rows = store.column("group")

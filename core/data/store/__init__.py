@@ -4,8 +4,7 @@ blocks         container: a file of checksummed blocks
 columns        numbers and texts of many games as bytes
 store_format   contents of the blocks
 stored_moves   moves as codes, and duplicates
-visits         visits of searches
-root_columns   the ROOT block: visits, root values, what may be learnt, generations
+visits         visits of searches, and the ROOT block
 store_info     contents and history of a store
 store_writer   writing, appending, resuming
 game_store     reading

@@ -124,7 +124,7 @@ def scan(file: BinaryIO | io.FileIO, name: str) -> Scan:
         if block is None:
             if _zeros_from(file, offset):
                 break
-            raise _damaged_head(name, offset, len(blocks), blocks)
+            raise _damaged_head(name, offset, blocks)
         if block.end > size:
             break
         blocks.append(block)
@@ -149,12 +149,12 @@ def _parse(head: bytes, offset: int, number: int, name: str) -> Block | None:
     )
 
 
-def _damaged_head(name: str, offset: int, number: int, blocks: list[Block]) -> DataError:
-    shards = sum(1 for kind in {b.shard for b in blocks} if kind != NO_SHARD)
+def _damaged_head(name: str, offset: int, blocks: list[Block]) -> DataError:
+    shards = len({block.shard for block in blocks} - {NO_SHARD})
     after = f"after {shards} good shards" if shards else "before the first shard"
     last = blocks[-1].shard if blocks and blocks[-1].shard != NO_SHARD else 0
     return DataError(
-        f"{name} is damaged at offset {offset}: the head of block {number} (shard {last} or the "
+        f"{name} is damaged at offset {offset}: the head of block {len(blocks)} (shard {last} or the "
         f"next one, {after}) does not match its checksum"
     )
 

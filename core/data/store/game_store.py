@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -29,18 +29,24 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store import store_format as form
 from variant_ai.core.data.store.blocks import Block, Scan, read_body, scan
 from variant_ai.core.data.store.columns import Texts, decode_json
-from variant_ai.core.data.store.root_columns import RootBlock, RootHash, join_root
 from variant_ai.core.data.store.store_format import NO_RATING, UNKNOWN
-from variant_ai.core.data.store.store_info import Parent, Run, Shard, StoreInfo
+from variant_ai.core.data.store.store_info import RUNS, Parent, Run, Shard, StoreInfo
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.data.store.stored_moves import (
     Codes,
-    GameCodec,
     RulesCodec,
     codes_hash,
     start_positions,
 )
-from variant_ai.core.data.store.visits import GameVisits, Visits, decode_visits, join_visits
+from variant_ai.core.data.store.visits import (
+    GameVisits,
+    RootBlock,
+    Visits,
+    decode_visits,
+    join_root,
+    join_visits,
+    root_digest,
+)
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.hashing import rules_hash, spec_difference
@@ -65,7 +71,7 @@ class Store:
         path: str | os.PathLike[str],
         spec: VariantSpec | None = None,
         *,
-        codec: GameCodec | None = None,
+        codec: RulesCodec | None = None,
     ) -> None:
         """`spec`: reject a store of another variant or other rules. `codec` replays games; by default
         the one made for the spec.
@@ -78,28 +84,26 @@ class Store:
         self._head = self._read(found.blocks[0], decode_json)
         self._check_head()
         self.shards, runs, unfinished = self._read_layout(found)
+        roots = [shard.root for shard in self.shards if shard.root]
+        copied = ("format", "variant", "rules_hash", "spec_hash", "codes_hash")
         self.info = StoreInfo(
+            **{name: self._head[name] for name in copied},
             path=self.path,
-            format=self._head["format"],
-            variant=self._head["variant"],
             title=str(self._head["spec"].get("title", "")),
-            rules_hash=self._head["rules_hash"],
-            spec_hash=self._head["spec_hash"],
-            codes_hash=self._head["codes_hash"],
             games=sum(shard.games for shard in self.shards),
             plies=sum(shard.move.plies for shard in self.shards),
             shards=len(self.shards),
             bytes=found.size,
             runs=runs,
             unfinished=unfinished,
-            games_with_visits=sum(shard.root.games for shard in self.shards if shard.root),
-            plies_with_visits=sum(shard.root.plies for shard in self.shards if shard.root),
+            games_with_visits=sum(root.games for root in roots),
+            plies_with_visits=sum(root.plies for root in roots),
         )
         if spec is not None:
             self.require(spec)
         self._first_games = [shard.first_game for shard in self.shards]
-        self._cached: tuple[int, list[GameRecord], form.Notes] | None = None
-        self._cached_root: tuple[int, RootBlock | None] | None = None
+        self._cached: tuple[int, list[GameRecord], form.Notes, RootBlock | None] | None = None
+        """Number and blocks of the shard that was read last."""
 
     # --- opening -------------------------------------------------------------------------------
 
@@ -124,16 +128,18 @@ class Store:
         shards: list[Shard] = []
         runs: list[Run] = []
         pending: list[Block] = []
+        first_game = 0
         for block in found.blocks[1:]:
-            if block.kind in form.SHARD_KINDS_WITH_ROOT:
+            if block.kind in form.SHARD_KINDS:
                 pending.append(block)
                 if block.kind == form.NOTE:
-                    shards.append(self._shard(pending, len(shards)))
+                    shards.append(self._shard(pending, len(shards), first_game))
+                    first_game += shards[-1].games
                     pending = []
                 continue
             pending = []
             if block.kind == form.RUN:
-                runs.append(Run.from_dict(self._read(block, decode_json)))
+                runs.append(RUNS.validate_python(self._read(block, decode_json)))
             elif block.kind == form.END:
                 totals = self._read(block, decode_json)
                 if runs:
@@ -143,20 +149,18 @@ class Store:
                 raise DataError(
                     f"{self.path}: {block.location}: unknown kind of block; made by a later version?"
                 )
-        for i, shard in enumerate(shards):
-            first = shards[i - 1].first_game + shards[i - 1].games if i else 0
-            shards[i] = replace(shard, first_game=first)
         return tuple(shards), tuple(runs), form.unfinished(found, self.path, len(shards))
 
-    def _shard(self, blocks: Sequence[Block], number: int) -> Shard:
-        kinds = tuple(block.kind for block in blocks)
-        known = (form.SHARD_KINDS, form.SHARD_KINDS_WITH_ROOT)
-        if kinds not in known or any(block.shard != number for block in blocks):
+    def _shard(self, blocks: Sequence[Block], number: int, first_game: int) -> Shard:
+        kinds = [block.kind for block in blocks]
+        required = [kind for kind in form.SHARD_KINDS if kind != form.ROOT or kind in kinds]
+        if kinds != required or any(block.shard != number for block in blocks):
             raise DataError(
                 f"{self.path}: shard {number} at offset {blocks[0].offset} must have the blocks "
-                f"{', '.join(form.SHARD_KINDS)}, but has {', '.join(kinds)}"
+                f"{', '.join(required)}, but has {', '.join(kinds)}"
             )
-        return Shard(blocks[0], blocks[1], blocks[-1], 0, blocks[2] if len(blocks) > 3 else None)
+        root = blocks[2] if form.ROOT in kinds else None
+        return Shard(blocks[0], blocks[1], blocks[-1], first_game, root)
 
     def require(self, spec: VariantSpec) -> None:
         """Raises DataError if the store is of another variant or other rules than the spec."""
@@ -197,15 +201,11 @@ class Store:
             ) from error
 
     @cached_property
-    def codec(self) -> GameCodec:
+    def codec(self) -> RulesCodec:
         return self._given_codec or RulesCodec(self.spec)
 
     def __len__(self) -> int:
         return self.info.games
-
-    def as_parent(self) -> Parent:
-        """Record of this store in a store made from it."""
-        return Parent(self.content_hash, len(self), self.info.runs)
 
     @property
     def plies(self) -> int:
@@ -271,6 +271,13 @@ class Store:
         """[G] index into `starts`."""
         return self._moves.start_of
 
+    def starts_and_codes(self, games: Iterable[int] | None = None) -> Iterator[tuple[str, Codes]]:
+        """Yield what makes a game a copy of another: its start position, `''` for that of the variant,
+        and its moves; of the games of the indices, or all."""
+        for i in range(len(self)) if games is None else games:
+            codes = self.codes[self.offsets[i] : self.offsets[i + 1]]
+            yield self._moves.fens[self.start_of[i]], codes
+
     @cached_property
     def content_hash(self) -> str:
         """Hash in 16 hex digits of variant, rules, start positions, moves, results, openings, and the
@@ -286,20 +293,19 @@ class Store:
             made.update(b"openings" + self.opening_plies.tobytes())
         if any(shard.root for shard in self.shards):
             # shard by shard, so that not all visits are held in memory
-            searched = RootHash()
-            for number, shard in enumerate(self.shards):
-                searched.add(shard.games, shard.move.plies, self._shard_root(number))
-            made.update(searched.digest())
+            shards = (
+                (shard.games, shard.move.plies, self._shard_root(number))
+                for number, shard in enumerate(self.shards)
+            )
+            made.update(root_digest(shards))
         return made.hexdigest()
 
     @cached_property
     def visits(self) -> Visits | None:
         """Visits of searches, kept in memory from the first call on; None if the store has none."""
-        parts = []
-        for number, shard in enumerate(self.shards):
-            block = self._shard_root(number)
-            parts.append((shard.games, None if block is None else block.visits.arrays()))
-        return join_visits(parts)
+        blocks = (self._shard_root(number) for number in range(len(self.shards)))
+        arrays = [None if block is None else block.visits.arrays() for block in blocks]
+        return join_visits([(s.games, a) for s, a in zip(self.shards, arrays, strict=True)])
 
     @cached_property
     def _root(self) -> tuple[NDArray[np.float32] | None, NDArray[np.uint8] | None]:
@@ -420,15 +426,9 @@ class Store:
         The record may be changed by the caller. Raises IndexError, DataError if a block is damaged.
         """
         number, within = self._locate(index)
-        if self._cached is None or self._cached[0] != number:
-            part = self._part(number)
-            notes = self._read(self.shards[number].note, lambda body: form.Notes(body, part))
-            self._cached = (number, self._shard_facts(number), notes)
-        _, records, notes = self._cached
-        found = records[within]
-        record = GameRecord(**dict(zip(form.FACT_FIELDS, form.facts_of(found), strict=True)))
+        records, notes, root = self._shard_games(number)
+        record = replace(records[within], moves=[])
         notes.add_to(record, within)
-        root = self._root_of(number)
         if root is not None:
             root.add_to(record, within)
         index = index % len(self)
@@ -437,14 +437,18 @@ class Store:
     def raw_visits(self, index: int) -> GameVisits | None:
         """Visits of a game in codes, None if it has none. Errors as in `raw`."""
         number, within = self._locate(index)
-        root = self._root_of(number)
+        _, _, root = self._shard_games(number)
         return None if root is None else root.visits.of(within)
 
-    def _root_of(self, number: int) -> RootBlock | None:
-        """ROOT block of a shard, kept until another one is read."""
-        if self._cached_root is None or self._cached_root[0] != number:
-            self._cached_root = (number, self._shard_root(number))
-        return self._cached_root[1]
+    def _shard_games(self, number: int) -> tuple[list[GameRecord], form.Notes, RootBlock | None]:
+        """Games of a shard without notes, its NOTE and its ROOT, kept until another one is read."""
+        cached = self._cached
+        if cached is None or cached[0] != number:
+            part = self._part(number)
+            notes = self._read(self.shards[number].note, lambda body: form.Notes(body, part))
+            cached = (number, self._shard_facts(number), notes, self._shard_root(number))
+            self._cached = cached
+        return cached[1:]
 
     def _locate(self, index: int) -> tuple[int, int]:
         if not -len(self) <= index < len(self):

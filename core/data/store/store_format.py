@@ -6,7 +6,7 @@
 | RUN  | JSON | tool version, sources and conditions of the shards that follow |
 | MOVE | columns | moves, lengths, results, years, start positions: for training |
 | FACT | columns | players, ratings, date, event and the other texts of a game |
-| ROOT | columns | what searches say of positions (`root_columns.py`), in shards that have it |
+| ROOT | columns | what searches say of positions (`visits.py`), in shards that have it |
 | NOTE | columns | scores, clocks, comments and other tags, mostly absent |
 | END  | JSON | totals; missing at the end of a file that was left by a killed writer |
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,9 +42,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEAD, RUN, MOVE, FACT, NOTE, END = "HEAD", "RUN ", "MOVE", "FACT", "NOTE", "END "
 ROOT = "ROOT"
-SHARD_KINDS = (MOVE, FACT, NOTE)
-"""Blocks of every shard."""
-SHARD_KINDS_WITH_ROOT = (MOVE, FACT, ROOT, NOTE)
+SHARD_KINDS = (MOVE, FACT, ROOT, NOTE)
+"""Blocks of a shard; ROOT is optional."""
 
 UNKNOWN = 2
 """Code of the result `*`."""
@@ -66,19 +64,6 @@ TEXT_FIELDS = (
     "source",
 )
 """Text columns of FACT, `GameRecord` fields of the same name; players have a column of their own."""
-FACT_FIELDS = (
-    "variant",
-    "start_fen",
-    "result",
-    "white",
-    "black",
-    "white_elo",
-    "black_elo",
-    "number",
-    *TEXT_FIELDS,
-)
-"""Fields of `GameRecord` in MOVE and FACT, except moves."""
-facts_of = attrgetter(*FACT_FIELDS)
 
 Codes = NDArray[np.uint16]
 Number = TypeVar("Number", bound=np.generic)
@@ -141,7 +126,7 @@ def read_codes(columns: ColumnReader, squares: int) -> Codes:
 def pack_moves(games: Sequence[Pending], squares: int) -> bytes:
     """Return the MOVE body of a shard."""
     columns = Columns()
-    add_codes(columns, _joined([game.codes for game in games], np.uint16), squares)
+    add_codes(columns, joined([game.codes for game in games], np.uint16), squares)
     columns.add_integers("plies", [len(game.codes) for game in games])
     columns.add_integers("results", [CODE_OF[game.record.result] for game in games])
     columns.add_integers("years", [game.record.year or 0 for game in games])
@@ -183,18 +168,21 @@ def join_moves(shards: Sequence[Moves]) -> Moves:
         renamed = [index.setdefault(fen, len(index)) for fen in shard.fens]
         start_of.append(np.asarray(renamed, np.int32)[shard.start_of])
     return Moves(
-        _joined([s.codes for s in shards], np.uint16),
-        _joined([s.plies for s in shards], np.int64),
-        _joined([s.results for s in shards], np.int8),
-        _joined([s.years for s in shards], np.int16),
+        joined([s.codes for s in shards], np.uint16),
+        joined([s.plies for s in shards], np.int64),
+        joined([s.results for s in shards], np.int8),
+        joined([s.years for s in shards], np.int16),
         list(index),
-        _joined(start_of, np.int32),
-        _joined([s.openings for s in shards], np.int64),
+        joined(start_of, np.int32),
+        joined([s.openings for s in shards], np.int64),
     )
 
 
-def _joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+def joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
+    """Join arrays; a single one is not copied, since a store may fill much of the memory."""
+    if len(arrays) == 1:
+        return arrays[0].astype(dtype, copy=False)
+    return np.concatenate(arrays).astype(dtype, copy=False) if arrays else np.zeros(0, dtype)
 
 
 def pack_facts(records: Sequence[GameRecord]) -> bytes:
@@ -214,42 +202,34 @@ def unpack_facts(body: bytes, games: int) -> ColumnReader:
     columns = ColumnReader(body)
     if len(columns.texts("players")[1]) != 2 * games:
         raise ColumnError(f"it does not name {2 * games} players")
-    for name in TEXT_FIELDS:
-        if len(columns.texts(name)[1]) != games:
-            raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
-    for name in ("white_elo", "black_elo", "number"):
-        if len(columns.integers(name)) != games:
+    for name in (*TEXT_FIELDS, "white_elo", "black_elo", "number"):
+        rows = columns.texts(name)[1] if name in TEXT_FIELDS else columns.integers(name)
+        if len(rows) != games:
             raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
     return columns
 
 
 def facts_records(columns: ColumnReader, moves: Moves, variant: str) -> list[GameRecord]:
     """Games of a shard without moves and notes."""
-    table, rows = columns.texts("players")
-    players = [table[row] for row in rows.tolist()]
+
+    def texts(name: str) -> list[str]:
+        table, rows = columns.texts(name)
+        return [table[row] for row in rows.tolist()]
+
+    players = texts("players")
     games = len(players) // 2
-    texts = {}
-    for name in TEXT_FIELDS:
-        values, index = columns.texts(name)
-        texts[name] = [values[i] for i in index.tolist()]
-    white_elo, black_elo = columns.optional("white_elo"), columns.optional("black_elo")
-    numbers = columns.integers("number").tolist()
-    starts = [moves.fens[i] or None for i in moves.start_of.tolist()]
-    results = moves.results.tolist()
-    return [
-        GameRecord(
-            variant=variant,
-            start_fen=starts[i],
-            result=RESULT_OF[results[i]],
-            white=players[i],
-            black=players[games + i],
-            white_elo=white_elo[i],
-            black_elo=black_elo[i],
-            number=numbers[i],
-            **{name: texts[name][i] for name in TEXT_FIELDS},
-        )
-        for i in range(games)
-    ]
+    fields: dict[str, list[Any]] = {
+        "start_fen": [moves.fens[i] or None for i in moves.start_of.tolist()],
+        "result": [RESULT_OF[code] for code in moves.results.tolist()],
+        "white": players[:games],
+        "black": players[games:],
+        "white_elo": columns.optional("white_elo"),
+        "black_elo": columns.optional("black_elo"),
+        "number": columns.integers("number").tolist(),
+        **{name: texts(name) for name in TEXT_FIELDS},
+    }
+    rows = zip(*fields.values(), strict=True)
+    return [GameRecord(variant, **dict(zip(fields, row, strict=True))) for row in rows]
 
 
 def pack_notes(records: Sequence[GameRecord], mark: bytes = b"") -> bytes:
@@ -274,8 +254,12 @@ def _packed(texts: dict[str, str]) -> str:
 class PlyColumn:
     """Numbers of the plies of the games of a shard, which some games have and others have not."""
 
-    def __init__(self, columns: ColumnReader, name: str, plies: NDArray[np.int64]) -> None:
-        """plies: of each game. Raises ColumnError if the columns do not fit them."""
+    def __init__(
+        self, columns: ColumnReader, name: str, plies: NDArray[np.int64], values: str = ""
+    ) -> None:
+        """plies: of each game. values: name of the column of numbers, if it is not `name`. Raises
+        ColumnError if the columns do not fit the games."""
+        values = values or name
         games = len(plies)
         self.has = np.zeros(games, np.bool_)
         """[games] games that have the column."""
@@ -283,19 +267,20 @@ class PlyColumn:
         """Numbers of these games, one after the other."""
         if f"has_{name}" in columns:
             self.has = columns.integers(f"has_{name}").astype(np.bool_)
-            self.values = columns.integers(name)
+            self.values = columns.integers(values)
         if len(self.has) != games:
             raise ColumnError(f"column 'has_{name}' does not have {counted(games, 'row')}")
-        self._plies = np.where(self.has, plies, 0)
-        self._ends = np.cumsum(self._plies)
-        if len(self.values) != int(self._plies.sum()):
-            raise ColumnError(f"column {name!r} does not have a row for each ply")
+        present = np.where(self.has, plies, 0)
+        self.ends = np.cumsum(present)
+        self.begins = self.ends - present
+        """[games] index in `values` of the first number of a game; `ends`: behind the last."""
+        if len(self.values) != int(present.sum()):
+            raise ColumnError(f"column {values!r} does not have a row for each ply")
         self._on = np.repeat(self.has, plies)
 
     def of(self, game: int) -> NDArray[np.int64] | None:
         """Numbers of a game, None if it has none."""
-        end = int(self._ends[game])
-        return self.values[end - int(self._plies[game]) : end] if self.has[game] else None
+        return self.values[self.begins[game] : self.ends[game]] if self.has[game] else None
 
     def spread(self, values: NDArray[Any], missing: Number) -> NDArray[Number]:
         """Numbers of all plies of the shard. values: one for each of `values`; missing: for the plies
@@ -341,8 +326,8 @@ def read_scores(body: bytes, moves: Moves) -> NDArray[np.float32]:
 
 def known(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32] | None:
     """Join numbers of the plies of several shards; None if all of them are unknown (NaN)."""
-    joined: NDArray[np.float32] = _joined(parts, np.float32)
-    return None if np.isnan(joined).all() else joined
+    every: NDArray[np.float32] = joined(parts, np.float32)
+    return None if np.isnan(every).all() else every
 
 
 def partial_path(path: Path) -> Path:

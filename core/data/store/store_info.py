@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from variant_ai.core.data.store.blocks import Block
 
@@ -19,7 +20,7 @@ class Shard:
     note: Block
     first_game: int
     root: Block | None = None
-    """Columns of searches (`root_columns.py`), if there are any. Its head counts the games and plies with visits."""
+    """Columns of searches (`visits.py`), if there are any. Its head counts the games and plies with visits."""
 
     @property
     def games(self) -> int:
@@ -35,8 +36,8 @@ class Run:
     """Contents of a RUN block: one command that wrote shards."""
 
     tool: str
-    sources: tuple[str, ...]
-    conditions: dict[str, Any]
+    sources: tuple[str, ...] = ()
+    conditions: dict[str, Any] = field(default_factory=dict)
     """Conditions of the games (`GameFilter.as_dict`, or those of a split)."""
     parents: tuple[Parent, ...] = ()
     """Stores that the games were copied from."""
@@ -45,28 +46,9 @@ class Run:
     interrupted: bool = False
     """True if the command ended before its sources; from the END block too."""
 
-    @staticmethod
-    def from_dict(data: Mapping[str, Any]) -> Run:
-        parents = tuple(
-            Parent(
-                parent["content_hash"],
-                parent["games"],
-                tuple(Run.from_dict(run) for run in parent["runs"]),
-            )
-            for parent in data.get("parents", ())
-        )
-        return Run(
-            data["tool"],
-            tuple(data.get("sources", ())),
-            data.get("conditions", {}),
-            parents,
-            data.get("dropped", {}),
-            data.get("interrupted", False),
-        )
-
     def as_dict(self) -> dict[str, Any]:
-        """Return the input of `from_dict`, without empty values, and without sources, which are
-        written once for the whole store."""
+        """Return the JSON of a run, without empty values, and without sources, which are written once
+        for the whole store."""
         data = {
             "conditions": self.conditions,
             "parents": [parent.as_dict() for parent in self.parents],
@@ -87,6 +69,10 @@ class Parent:
     def as_dict(self) -> dict[str, Any]:
         runs = [run.as_dict() for run in self.runs]
         return {"content_hash": self.content_hash, "games": self.games, "runs": runs}
+
+
+RUNS = TypeAdapter(Run)
+"""Reads a run from JSON. Raises ValidationError, a ValueError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,18 +22,18 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store import store_format as form
 from variant_ai.core.data.store.blocks import pack, read_body, scan, write_lock
 from variant_ai.core.data.store.columns import ColumnError, ColumnReader, decode_json, encode_json
-from variant_ai.core.data.store.root_columns import check_root, pack_root
+from variant_ai.core.data.store.store_info import Parent
 from variant_ai.core.data.store.stored_moves import (
     Codes,
-    GameCodec,
     RulesCodec,
     SeenGames,
     codes_hash,
 )
 from variant_ai.core.data.store.visits import (
     GameVisits,
-    check_visits,
+    check_searches,
     encode_visits,
+    pack_root,
 )
 from variant_ai.core.errors import DataError, os_reason
 from variant_ai.core.spec.hashing import rules_hash, spec_hash
@@ -124,7 +124,7 @@ class StoreWriter:
         sources: Sequence[str] = (),
         conditions: GameFilter | Mapping[str, Any] | None = None,
         parents: Sequence[Store] = (),
-        codec: GameCodec | None = None,
+        codec: RulesCodec | None = None,
         shard_games: int = SHARD_GAMES,
         drop_duplicates: bool = False,
         command: str = "",
@@ -139,8 +139,6 @@ class StoreWriter:
         Raises DataError if the store exists, is of another variant or rules, is damaged, is being
         written by another process, or its folder is not writable.
         """
-        if shard_games < 1:
-            raise ValueError("a shard must have at least one game")
         self.path = Path(path)
         self.spec = spec
         self.codec = codec or RulesCodec(spec)
@@ -235,10 +233,8 @@ class StoreWriter:
         existing = Store(self._target, self.spec, codec=self.codec)
         interruption = self._interruption
         if interruption is not None and interruption.is_last:
-            self._end, self._blocks = (
-                interruption.end,
-                interruption.blocks,
-            )  # overwrites the END of an interrupted run
+            # overwrites the END of an interrupted run
+            self._end, self._blocks = interruption.end, interruption.blocks
         else:
             if existing.info.unfinished:
                 self.notes.append(existing.info.unfinished)
@@ -344,8 +340,7 @@ class StoreWriter:
         if record.variant != self.spec.variant:
             raise DataError(f"a game of {record.variant!r} for a store of {self.spec.variant}")
         form.check_record(record)
-        check_visits(record)
-        check_root(record)
+        check_searches(record)
         start = self._start(record)
         codes = self.codec.encode(start, record.moves)
         visits = encode_visits(self.codec, start, record)
@@ -437,7 +432,10 @@ def _run(
         "tool": f"variant-ai {__version__}",
         "sources": list(dict.fromkeys([*sources, *inherited])),
         "conditions": dict(chosen or {}),
-        "parents": [parent.as_parent().as_dict() for parent in parents],
+        "parents": [
+            Parent(parent.content_hash, len(parent), parent.info.runs).as_dict()
+            for parent in parents
+        ],
     }
 
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,32 +30,9 @@ MAX_STARTS = 4096
 """Start positions that are cached."""
 
 
-class GameCodec(Protocol):
-    """Encoder and decoder of the moves of a game."""
-
-    def start(self, fen: str | None) -> Position:
-        """Start position of a game; None is that of the variant. Raises FenError."""
-
-    def encode(self, fen: str | None, moves: Sequence[int]) -> Codes:
-        """Codes of the moves played from `fen`. Raises MoveError with the ply, FenError."""
-
-    def decode(self, fen: str | None, codes: Codes) -> list[int]:
-        """Move integers of the codes. Raises MoveError with the ply, FenError."""
-
-    def encode_choices(
-        self, fen: str | None, moves: Sequence[int], choices: Sequence[Sequence[int]]
-    ) -> Codes:
-        """Codes of moves of the position before each ply, ply after ply. Errors as in `encode`."""
-
-    def decode_choices(
-        self, fen: str | None, codes: Codes, counts: Sequence[int], choices: Codes
-    ) -> list[int]:
-        """Move integers of `choices`, of which each ply of the game has `counts`. Errors as in
-        `decode`."""
-
-
 class RulesCodec:
-    """Codec that plays the game with the rules of the variant, compiled if the kernel has them."""
+    """Encoder and decoder of the moves of a game, which is played with the rules of the variant,
+    compiled if the kernel has them. Errors are MoveError with the ply, and FenError."""
 
     def __init__(self, spec: VariantSpec, rules: Rules | None = None) -> None:
         self.spec = spec
@@ -77,6 +54,7 @@ class RulesCodec:
         return MoveCodec(self.spec)
 
     def start(self, fen: str | None) -> Position:
+        """Start position of a game; None is that of the variant."""
         if fen not in self._starts:
             if len(self._starts) >= MAX_STARTS:
                 self._starts.clear()
@@ -84,14 +62,17 @@ class RulesCodec:
         return self._starts[fen]
 
     def encode(self, fen: str | None, moves: Sequence[int]) -> Codes:
+        """Codes of the moves played from `fen`."""
         return self._codec.encode_game(self.rules, self.start(fen), moves)
 
     def decode(self, fen: str | None, codes: Codes) -> list[int]:
+        """Move integers of the codes."""
         return self._codec.decode_game(self.rules, self.start(fen), codes)
 
     def encode_choices(
         self, fen: str | None, moves: Sequence[int], choices: Sequence[Sequence[int]]
     ) -> Codes:
+        """Codes of moves of the position before each ply, ply after ply."""
         codes = [
             self._at(ply, self._codec.encode, position, move)
             for ply, position in enumerate(self._before(fen, moves))
@@ -102,6 +83,7 @@ class RulesCodec:
     def decode_choices(
         self, fen: str | None, codes: Codes, counts: Sequence[int], choices: Codes
     ) -> list[int]:
+        """Move integers of `choices`, of which each ply of the game has `counts`."""
         rest = iter(choices.tolist())
         return [
             self._at(ply, self._codec.decode, position, code)
@@ -125,7 +107,7 @@ class RulesCodec:
             raise MoveError(f"ply {ply + 1}: visited move: {error}") from None
 
 
-def start_positions(codec: GameCodec, fens: Sequence[str | None]) -> Position:
+def start_positions(codec: RulesCodec, fens: Sequence[str | None]) -> Position:
     """Several start positions, shape (len(fens),), dtype POSITION."""
     positions = np.zeros(len(fens), POSITION)
     for i, fen in enumerate(fens):
@@ -164,9 +146,6 @@ class SeenGames:
 
     def new_of(self, store: Store, games: Iterable[int] | None = None) -> list[int]:
         """Add games of a store, all or those of the indices; return those that were not in the set."""
-        ends, starts, fens = store.offsets, store.start_of, store.start_fens
-        return [
-            i
-            for i in (range(len(store)) if games is None else games)
-            if self.is_new(fens[starts[i]], store.codes[ends[i] : ends[i + 1]])
-        ]
+        chosen = range(len(store)) if games is None else list(games)
+        every = zip(chosen, store.starts_and_codes(chosen), strict=True)
+        return [i for i, (start, codes) in every if self.is_new(start, codes)]

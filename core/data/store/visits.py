@@ -1,7 +1,9 @@
-"""Visits of searches: how often a search visited each move of the positions of a game.
+"""Findings of searches about the positions of games, and the ROOT block of a shard that keeps them.
 
-Self-play of a net stores them with its moves; a policy may be trained on them instead of the moves
-played. They are optional: games without visits need no space for them.
+Visits are how often a search visited each move of a position: self-play of a net stores them with its
+moves, and a policy may be trained on them instead of the moves played. Beside them there are root
+values, the heads that may learn from a position, and the generation of the net that played. All of
+them are optional; a shard without any has no ROOT block.
 
 Games have n plies; a store has G games, of which those with visits have R plies and E visited moves
 in total.
@@ -10,20 +12,45 @@ in total.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.game_record import MAX_VISITS, GameRecord, PlyVisits
-from variant_ai.core.data.store.columns import ColumnError, ColumnReader, Columns
-from variant_ai.core.data.store.store_format import Moves, add_codes, read_codes
-from variant_ai.core.data.store.stored_moves import Codes, GameCodec
+from variant_ai.core.data.game_record import (
+    MAX_GENERATION,
+    MAX_VISITS,
+    TRAINS_ALL,
+    GameRecord,
+    PlyVisits,
+)
+from variant_ai.core.data.store.columns import (
+    ColumnError,
+    ColumnReader,
+    Columns,
+    optional_numbers,
+    unshifted,
+)
+from variant_ai.core.data.store.store_format import (
+    Moves,
+    Pending,
+    PlyColumn,
+    add_codes,
+    joined,
+    known,
+    read_codes,
+)
+from variant_ai.core.data.store.stored_moves import Codes, RulesCodec
 from variant_ai.core.errors import DataError
 from variant_ai.core.system.text_tables import counted
 
+STEPS = 10_000
+"""Root values are kept as whole multiples of 1 / STEPS."""
+NO_VALUE = np.int16(-32_768)
+"""A missing root value among multiples."""
 FULL = np.iinfo(np.uint16).max
 
 
@@ -57,23 +84,7 @@ class Visits(NamedTuple):
         return int(np.diff(self.ends).max(initial=0))
 
 
-def check_visits(record: GameRecord) -> None:
-    """Raises DataError if the visits of a record cannot be written."""
-    if record.visits is None:
-        return
-    if len(record.visits) != record.plies:
-        raise DataError(
-            f"visits of {counted(len(record.visits), 'ply')} for a game of {counted(record.plies, 'ply')}"
-        )
-    for ply, visited in enumerate(record.visits):
-        for _, count in visited:
-            if not 1 <= count <= MAX_VISITS:
-                raise DataError(
-                    f"ply {ply + 1}: {count} visits of a move; accepted: 1 to {MAX_VISITS}"
-                )
-
-
-def encode_visits(codec: GameCodec, fen: str | None, record: GameRecord) -> GameVisits | None:
+def encode_visits(codec: RulesCodec, fen: str | None, record: GameRecord) -> GameVisits | None:
     """Visits of a record in codes. Raises MoveError if a move has no code."""
     if record.visits is None:
         return None
@@ -86,7 +97,7 @@ def encode_visits(codec: GameCodec, fen: str | None, record: GameRecord) -> Game
 
 
 def decode_visits(
-    codec: GameCodec, fen: str | None, game: Codes, visits: GameVisits
+    codec: RulesCodec, fen: str | None, game: Codes, visits: GameVisits
 ) -> list[PlyVisits]:
     """Visits of a game with codes `game`, as in a record. Raises MoveError."""
     moves = codec.decode_choices(fen, game, visits.counts.tolist(), visits.codes)
@@ -98,16 +109,13 @@ def decode_visits(
     ]
 
 
-# --- blocks --------------------------------------------------------------------------------------
-
-
 def add_visits(columns: Columns, games: Sequence[GameVisits | None], squares: int) -> None:
     """Add the visits of the games of a shard."""
     present = [game for game in games if game is not None]
     columns.add_integers("has_visits", (game is not None for game in games))
-    columns.add_integers("counts", _joined([game.counts for game in present], np.int64))
-    add_codes(columns, _joined([game.codes for game in present], np.uint16), squares)
-    columns.add_integers("visits", _joined([game.visits for game in present], np.int64))
+    columns.add_integers("counts", joined([game.counts for game in present], np.int64))
+    add_codes(columns, joined([game.codes for game in present], np.uint16), squares)
+    columns.add_integers("visits", joined([game.visits for game in present], np.int64))
 
 
 class VisitBlock:
@@ -115,18 +123,11 @@ class VisitBlock:
 
     def __init__(self, columns: ColumnReader, squares: int, moves: Moves) -> None:
         """Raises ColumnError if the columns do not fit each other or the games of the shard."""
-        self.has = columns.integers("has_visits").astype(bool)
-        """[games]."""
-        self.counts = columns.integers("counts")
+        self._counts = PlyColumn(columns, "visits", moves.plies, "counts")
+        self.has, self.counts = self._counts.has, self._counts.values
+        """[games], [plies of the games with visits]."""
         self.codes = read_codes(columns, squares)
         self.visits = columns.integers("visits")
-        if len(self.has) != len(moves.plies):
-            raise ColumnError(
-                f"column 'has_visits' does not have {counted(len(moves.plies), 'row')}"
-            )
-        self._plies = np.where(self.has, moves.plies, 0)
-        if len(self.counts) != int(self._plies.sum()):
-            raise ColumnError("column 'counts' does not have a row for each ply")
         if self.counts.size and int(self.counts.min()) < 0:
             raise ColumnError("a ply has a negative number of moves")
         if not int(self.counts.sum()) == len(self.codes) == len(self.visits):
@@ -137,23 +138,22 @@ class VisitBlock:
             raise ColumnError("a number of visits is out of range")
         self.ends = np.concatenate([[0], np.cumsum(self.counts)])
         """[plies of the games with visits + 1]."""
-        self._last = np.cumsum(self._plies)
 
     def of(self, game: int) -> GameVisits | None:
         """Visits of a game of the shard, None if it has none."""
-        if not self.has[game]:
+        counts = self._counts.of(game)
+        if counts is None:
             return None
-        end = int(self._last[game])
-        begin = end - int(self._plies[game])
-        here = slice(int(self.ends[begin]), int(self.ends[end]))
-        return GameVisits(self.counts[begin:end], self.codes[here], self.visits[here])
+        begin, end = self._counts.begins[game], self._counts.ends[game]
+        here = slice(self.ends[begin], self.ends[end])
+        return GameVisits(counts, self.codes[here], self.visits[here])
 
     def arrays(self) -> Visits | None:
         """Visits as the sampler needs them; None if no game of the shard has any."""
         if not self.has.any():
             return None
         return Visits(
-            np.where(self.has, self._last - self._plies, -1),
+            np.where(self.has, self._counts.begins, -1),
             self.ends,
             self.codes,
             _in_16_bits(self.visits, self.counts),
@@ -188,35 +188,149 @@ def join_visits(parts: Sequence[tuple[int, Visits | None]]) -> Visits | None:
         plies += len(visits.ends) - 1
         moves += len(visits.codes)
     return Visits(
-        _joined(firsts, np.int64),
-        _joined(ends, np.int64),
-        _joined([visits.codes for visits in present], np.uint16),
-        _joined([visits.weights for visits in present], np.uint16),
+        joined(firsts, np.int64),
+        joined(ends, np.int64),
+        joined([visits.codes for visits in present], np.uint16),
+        joined([visits.weights for visits in present], np.uint16),
     )
 
 
-class VisitsHash:
-    """Hash of visits for the content hash of a store, independent of the shards."""
+# --- the ROOT block -------------------------------------------------------------------------------
 
-    def __init__(self) -> None:
-        self._parts = [hashlib.blake2b(digest_size=16) for _ in range(4)]
 
-    def add(self, games: int, block: VisitBlock | None) -> None:
-        """Add the next shard, of `games` games; `block` is None if they have no visits."""
+def check_searches(record: GameRecord) -> None:
+    """Raises DataError if visits, root values, `trains` or generation of a record cannot be written."""
+    lists = {"visits": record.visits, "root values": record.root_values, "trains": record.trains}
+    for name, values in lists.items():
+        if values is not None and len(values) != record.plies:
+            raise DataError(
+                f"{name} of {counted(len(values), 'ply')} for a game of {counted(record.plies, 'ply')}"
+            )
+    for ply, visited in enumerate(record.visits or (), 1):
+        for _, count in visited:
+            if not 1 <= count <= MAX_VISITS:
+                raise DataError(f"ply {ply}: {count} visits of a move; accepted: 1 to {MAX_VISITS}")
+    for ply, value in enumerate(record.root_values or ()):
+        if value is not None and not -1 <= value <= 1:
+            raise DataError(f"ply {ply}: root value {value}; accepted: -1 to 1")
+    for ply, bits in enumerate(record.trains or ()):
+        if not 0 <= bits <= TRAINS_ALL:
+            raise DataError(f"ply {ply}: trains {bits}; accepted: 0 to {TRAINS_ALL}")
+    if record.generation is not None and not 0 <= record.generation <= MAX_GENERATION:
+        raise DataError(f"generation {record.generation}; accepted: 0 to {MAX_GENERATION}")
+
+
+def pack_root(games: Sequence[Pending], squares: int) -> tuple[bytes, int, int] | None:
+    """Body of the ROOT block of a shard, and how many of its games and plies have visits; None if no
+    game has a column of it."""
+    records = [game.record for game in games]
+    searched = [game.visits for game in games if game.visits is not None]
+    valued = any(record.root_values is not None for record in records)
+    trained = any(record.trains is not None for record in records)
+    numbered = any(record.generation is not None for record in records)
+    if not (searched or valued or trained or numbered):
+        return None
+    columns = Columns()
+    add_visits(columns, [game.visits for game in games], squares)
+    if valued:
+        columns.add_integers("has_root_values", (r.root_values is not None for r in records))
+        columns.add_optional(
+            "root_values", (_step(v) for r in records for v in r.root_values or ())
+        )
+    if trained:
+        columns.add_integers("has_trains", (r.trains is not None for r in records))
+        columns.add_integers("trains", (bits for r in records for bits in r.trains or ()))
+    if numbered:
+        columns.add_optional("generation", (r.generation for r in records))
+    plies = sum(int((visits.counts > 0).sum()) for visits in searched)
+    return columns.to_bytes(), len(searched), plies
+
+
+def _step(value: float | None) -> int | None:
+    return None if value is None or math.isnan(value) else round(value * STEPS)
+
+
+class RootBlock:
+    """ROOT block, read: n games of P plies in total."""
+
+    def __init__(self, body: bytes, squares: int, moves: Moves) -> None:
+        """Raises ColumnError if the columns do not fit each other or the games of the shard."""
+        columns = ColumnReader(body)
+        self.visits = VisitBlock(columns, squares, moves)
+        self._values = PlyColumn(columns, "root_values", moves.plies)
+        steps = unshifted(self._values.values)
+        if steps.size and not -STEPS <= int(steps.min()) <= int(steps.max()) <= STEPS:
+            raise ColumnError("a root value is out of range")
+        steps[self._values.values == 0] = NO_VALUE
+        self.steps = self._values.spread(steps, NO_VALUE)
+        """[P] int16 root values times STEPS, NO_VALUE if unknown."""
+        self._trains = PlyColumn(columns, "trains", moves.plies)
+        bits = self._trains.values
+        if bits.size and not 0 <= int(bits.min()) <= int(bits.max()) <= TRAINS_ALL:
+            raise ColumnError("a number of 'trains' is out of range")
+        self.trains = self._trains.spread(bits, np.uint8(TRAINS_ALL))
+        """[P] uint8 heads that may learn (`GameRecord.trains`)."""
+        self.generations: list[int | None] = [None] * len(moves.plies)
+        """[n] generation of each game."""
+        if "generation" in columns:
+            self.generations = columns.optional("generation")
+            if len(self.generations) != len(moves.plies):
+                raise ColumnError(f"column 'generation' does not have {len(moves.plies)} rows")
+
+    def add_to(self, record: GameRecord, game: int) -> None:
+        """Set root values, `trains` and generation of the record of a game."""
+        steps, bits = self._values.of(game), self._trains.of(game)
+        if steps is not None:
+            numbers = optional_numbers(steps)
+            record.root_values = [None if step is None else step / STEPS for step in numbers]
+        record.trains = None if bits is None else bits.tolist()
+        record.generation = self.generations[game]
+
+
+def join_root(
+    shards: Iterable[tuple[int, RootBlock | None]],
+) -> tuple[NDArray[np.float32] | None, NDArray[np.uint8] | None]:
+    """Root values (float32, NaN if unknown) and `trains` (uint8) of all plies of a store, each None if
+    no game has them. `shards` are the plies of each, and its block if it has one."""
+    values: list[NDArray[np.float32]] = []
+    trains: list[NDArray[np.uint8]] = []
+    for plies, block in shards:
+        values.append(np.full(plies, np.nan, np.float32))
+        trains.append(np.full(plies, TRAINS_ALL, np.uint8))
+        if block is not None:
+            exact = block.steps.astype(np.float32) / np.float32(STEPS)
+            values[-1] = np.where(block.steps == NO_VALUE, np.float32(np.nan), exact)
+            trains[-1] = block.trains
+    every = np.concatenate(trains) if trains else np.zeros(0, np.uint8)
+    return known(values), None if (every == TRAINS_ALL).all() else every
+
+
+def root_digest(shards: Iterable[tuple[int, int, RootBlock | None]]) -> bytes:
+    """Digest of visits, root values and `trains` for the content hash of a store, independent of the
+    shards. Columns that say nothing leave it as it is without them. `shards` are the games and plies
+    of each, and its block if it has one."""
+    has, counts, codes, visits, steps, trains = (hashlib.blake2b(digest_size=16) for _ in range(6))
+    has_visits = has_values = has_trains = False
+    for games, plies, block in shards:
         if block is None:
-            self._parts[0].update(bytes(games))
-            return
-        self._parts[0].update(block.has.astype(np.uint8).data)
-        for part, array in zip(
-            self._parts[1:], (block.counts, block.codes, block.visits), strict=True
-        ):
-            part.update(np.ascontiguousarray(array).view(np.uint8).data)
-
-    def digest(self) -> bytes:
-        return b"".join(part.digest() for part in self._parts)
-
-
-def _joined(arrays: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
-    if len(arrays) == 1:
-        return arrays[0].astype(dtype, copy=False)  # the sampler uses the array of the store
-    return np.concatenate(arrays).astype(dtype, copy=False) if arrays else np.zeros(0, dtype)
+            has.update(bytes(games))
+            steps.update(np.full(plies, NO_VALUE).tobytes())
+            trains.update(np.full(plies, TRAINS_ALL, np.uint8).tobytes())
+            continue
+        has.update(block.visits.has.tobytes())
+        counts.update(block.visits.counts.tobytes())
+        codes.update(block.visits.codes.tobytes())
+        visits.update(block.visits.visits.tobytes())
+        steps.update(block.steps.tobytes())
+        trains.update(block.trains.tobytes())
+        has_visits |= bool(block.visits.has.any())
+        has_values |= bool((block.steps != NO_VALUE).any())
+        has_trains |= bool((block.trains != TRAINS_ALL).any())
+    digest = b""
+    if has_visits:
+        digest += b"".join(part.digest() for part in (has, counts, codes, visits))
+    if has_values:
+        digest += b"root values" + steps.digest()
+    if has_trains:
+        digest += b"trains" + trains.digest()
+    return digest

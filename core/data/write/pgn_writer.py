@@ -99,16 +99,12 @@ def _words(
     if before := _comment(record.comments.get(-1, "")):
         yield from before
     for index, text in enumerate(move_texts(rules, notation, record)):
-        number, second = divmod(ply + index, 2)
-        if not second:
-            yield f"{number + 1}."
-        elif numbered:
-            yield f"{number + 1}..."
+        yield from _number(ply + index, numbered)
         yield text
         remark = remarks.get(index)
         if remark is not None and remark.nag:
             yield f"${remark.nag}"
-        comment = _comment(_remarks(record, index, bool(second)))
+        comment = _comment(_remarks(record, index, (ply + index) % 2 == 1))
         yield from comment
         numbered = bool(comment)
         if remarks:
@@ -119,17 +115,21 @@ def _words(
     yield record.result
 
 
+def _number(ply: int, always: bool) -> list[str]:
+    """The move's number, which one of the second player has only if `always`."""
+    number, second = divmod(ply, 2)
+    if not second:
+        return [f"{number + 1}."]
+    return [f"{number + 1}..."] if always else []
+
+
 def _variation(
     rules: Rules, notation: Notation, position: Position, ply: int, line: tuple[int, ...]
 ) -> Iterator[str]:
     """Words of `(12... Nf6 13. e5)`, from the position before the move of the game."""
-    words = []
+    words: list[str] = []
     for index, move in enumerate(line):
-        number, second = divmod(ply + index, 2)
-        if not second:
-            words.append(f"{number + 1}.")
-        elif index == 0:
-            words.append(f"{number + 1}...")
+        words += _number(ply + index, index == 0)
         words.append(notation.write(rules, position, move))
         position = rules.play(position, move)
     words[0] = f"({words[0]}"

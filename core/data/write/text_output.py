@@ -18,59 +18,62 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.store_format import partial_path
 from variant_ai.core.errors import DataError, os_reason
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import Notation
 
 _JSON_FIELDS = (
-    ("white", "white"),
-    ("black", "black"),
-    ("white_elo", "white_elo"),
-    ("black_elo", "black_elo"),
-    ("date", "date"),
-    ("event", "event"),
-    ("site", "site"),
-    ("round", "round"),
-    ("eco", "eco"),
-    ("time_control", "time_control"),
-    ("termination", "termination"),
-    ("group", "group"),
-    ("source", "source"),
-    ("start_fen", "fen"),
-    ("scores", "scores"),
-    ("clocks", "clocks"),
-    ("trains", "trains"),
-    ("generation", "generation"),
-    ("comments", "comments"),
-    ("tags", "tags"),
+    "white",
+    "black",
+    "white_elo",
+    "black_elo",
+    "date",
+    "event",
+    "site",
+    "round",
+    "eco",
+    "time_control",
+    "termination",
+    "group",
+    "source",
+    "start_fen",
+    "scores",
+    "clocks",
+    "trains",
+    "generation",
+    "comments",
+    "tags",
 )
+
+
+def positions_of(rules: Rules, record: GameRecord) -> Iterator[Position]:
+    """Yield the position before each move of a game. Raises FenError if its start is no position."""
+    position = rules.position(record.start_fen)
+    for move in record.moves:
+        yield position
+        position = rules.play(position, move)
 
 
 def move_texts(rules: Rules, notation: Notation, record: GameRecord) -> list[str]:
     """Moves of a game in a notation. Raises FenError if the start is not a position."""
-    position = rules.position(record.start_fen)
-    texts = []
-    for move in record.moves:
-        texts.append(notation.write(rules, position, move))
-        position = rules.play(position, move)
-    return texts
+    moves = zip(positions_of(rules, record), record.moves, strict=True)
+    return [notation.write(rules, position, move) for position, move in moves]
 
 
 def visit_texts(rules: Rules, notation: Notation, record: GameRecord) -> list[dict[str, int]]:
     """Visits of searches per ply, by move in a notation; empty for a game without visits."""
-    position = rules.position(record.start_fen)
-    texts = []
-    for move, visited in zip(record.moves, record.visits or (), strict=False):
-        texts.append({notation.write(rules, position, other): n for other, n in visited})
-        position = rules.play(position, move)
-    return texts
+    return [
+        {notation.write(rules, position, move): n for move, n in visited}
+        for position, visited in zip(positions_of(rules, record), record.visits or (), strict=False)
+    ]
 
 
 def json_line(rules: Rules, notation: Notation, record: GameRecord) -> str:
     """Return the game as a JSON object without empty fields."""
     values: dict[str, Any] = {"variant": record.variant, "result": record.result}
-    for name, key in _JSON_FIELDS:
+    for name in _JSON_FIELDS:
         value = getattr(record, name)
         if value is not None and value != "" and value != {}:
-            values[key] = value
+            values["fen" if name == "start_fen" else name] = value
     values["notation"] = notation.name
     values["plies"] = record.plies
     values["moves"] = " ".join(move_texts(rules, notation, record))
