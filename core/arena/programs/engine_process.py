@@ -22,7 +22,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -234,6 +234,24 @@ class EngineProcess(Closing, ABC):
         if line is None:
             raise self._died()
         return line
+
+    def _search_lines(
+        self, waiting_for: str, stop: str, timeout: float, grace: float
+    ) -> Iterator[tuple[str, float, bool]]:
+        """Yield lines during a search, the seconds after its start, and True if they came after the
+        command `stop`, which is sent after `timeout` seconds. If the engine has not answered `grace`
+        seconds later, it counts as hung. Raises EngineDiedError, EngineHungError."""
+        started = time.monotonic()
+        deadline, late = started + timeout, False
+        while True:
+            line = self._next(deadline)
+            if line is not None:
+                yield line.text, line.at - started, late
+            elif late or grace <= 0:
+                raise self._hung(waiting_for)
+            else:
+                late, deadline = True, deadline + grace
+                self.send(stop)
 
     def _hung(self, waiting_for: str) -> EngineHungError:
         self.kill()
