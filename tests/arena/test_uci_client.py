@@ -39,7 +39,6 @@ def alive(pid: int) -> bool:
 def test_handshake_reads_name_and_options() -> None:
     with fake("good") as engine:
         assert engine.name == "Fake Engine 1.0"
-        assert engine.author == "nobody"
         assert set(engine.options) == {"hash", "clear hash", "uci_variant"}
         choices = engine.options["uci_variant"].choices
         assert choices == ("chess", "xiangqi", "crazyhouse", "tic tac toe")
@@ -79,15 +78,12 @@ def test_a_search_gives_move_score_and_line() -> None:
     assert answer.move == "e2e4"
     # the bound at depth 3 does not replace the score before it
     assert (answer.score, answer.mate, answer.depth, answer.nodes) == (None, -3, 2, 20)
-    assert answer.pv == ("e2e4", "e7e5")
-    assert [line.split()[4] for line in answer.info] == ["1", "2"]
 
 
 def test_score_and_line_may_come_apart() -> None:
     with fake("parts") as engine:
         answer = searched(engine)
     assert (answer.score, answer.depth, answer.nodes) == (-910, 6, 99)
-    assert answer.pv == ("e2e4", "e7e5")
 
 
 def test_moves_reach_the_engine() -> None:

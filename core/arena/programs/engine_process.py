@@ -23,7 +23,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -88,7 +88,6 @@ class Answer:
     """Full moves to mate, negative if the side to move is mated; None if there is no mate."""
     depth: int = 0
     nodes: int = 0
-    pv: tuple[str, ...] = ()
     seconds: float = 0.0
     """Time between the command to search and the answer."""
     late: bool = False
@@ -98,8 +97,6 @@ class Answer:
     empty."""
     expected: str = ""
     """The reply that the engine would ponder on; empty if it named none."""
-    info: tuple[str, ...] = field(default=(), repr=False)
-    """Last `info` line of each multipv rank."""
 
 
 @dataclass(frozen=True)

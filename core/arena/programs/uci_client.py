@@ -56,7 +56,6 @@ class UciClient(EngineProcess):
         super().__init__(command, timeout=timeout)
         self.given_options = dict(options or {})
         self.soft_options = dict(soft_options or {})
-        self.author = ""
         self.options: dict[str, UciOption] = {}
         """By lower-case name."""
 
@@ -74,15 +73,13 @@ class UciClient(EngineProcess):
         self.ready()
 
     def _handshake(self) -> None:
-        """Do the handshake, and read name, author and options."""
+        """Do the handshake, and read name and options."""
         self.options = {}
         self.send(self.hello)
         deadline = time.monotonic() + self.timeout
         while (line := self._line(f"{self.hello}ok", deadline)) != f"{self.hello}ok":
             if line.startswith("id name "):
                 self.name = line.removeprefix("id name ").strip()
-            elif line.startswith("id author "):
-                self.author = line.removeprefix("id author ").strip()
             elif line.startswith("option "):
                 option = self.read_option(line)
                 if option is not None:
@@ -190,9 +187,8 @@ class UciClient(EngineProcess):
                 )
             if text.startswith("info ") and (" pv " in text or " score " in text):
                 rank = _number(text.split(), "multipv", 1)
-                # Use a bound only if the search was cut off before any exact score.
-                if rank not in ranks or not _is_bound(text) or _is_bound(ranks[rank]):
-                    ranks[rank] = _completed(text, ranks.get(rank, ""))
+                if rank not in ranks or _says_more(text, ranks[rank]):
+                    ranks[rank] = text
         raise AssertionError  # the lines end by an error only
 
 
@@ -248,13 +244,12 @@ class CycloneClient(UciClient):
         return f"fen {board} {rest}{played}"
 
 
-def _completed(text: str, before: str) -> str:
-    """Add the score or the line of play of the `info` line before, if this line has none."""
-    if " pv " not in text and " pv " in before:
-        return f"{text} pv {before.split(' pv ', 1)[1]}"
+def _says_more(text: str, before: str) -> bool:
+    """Return True if an `info` line replaces the one before. A score may be missing, and a bound counts
+    only if the search was cut off before any exact score."""
     if " score " not in text and " score " in before:
-        return f"{before.split(' pv ', 1)[0]} pv {text.split(' pv ', 1)[1]}"
-    return text
+        return False
+    return not _is_bound(text) or _is_bound(before)
 
 
 def parse_option(line: str) -> UciOption | None:
@@ -327,6 +322,4 @@ def _answer_of(move: str | None, ranks: Mapping[int, str]) -> Answer:
         mate=mate,
         depth=_number(words, "depth", 0),
         nodes=_number(words, "nodes", 0),
-        pv=tuple(words[words.index("pv") + 1 :]) if "pv" in words else (),
-        info=tuple(ranks[rank] for rank in sorted(ranks)),
     )
