@@ -114,12 +114,12 @@ def json_option(command: F) -> F:
     )
 
 
-def seed_option(default: int = 0) -> Callable[[F], F]:
+def seed_option() -> Callable[[F], F]:
     """Add `--seed N`, passed to the command as `seed: int`."""
     return click.option(
         "--seed",
         type=click.IntRange(min=0),
-        default=default,
+        default=0,
         help="Seed of all random numbers.",
     )
 

@@ -199,9 +199,7 @@ def name_values(texts: Iterable[str], option: str) -> dict[str, str]:
     return found
 
 
-def load_evaluator(
-    spec: VariantSpec, net: NetChoice, batch: int, *, log: Callable[[str], None] = note
-) -> Evaluator:
+def load_evaluator(spec: VariantSpec, net: NetChoice, batch: int) -> Evaluator:
     """Return the evaluator of the options. Without any net it is the uniform one, with a warning.
 
     Raises UnknownNameError, DataError, VariantAIError.
@@ -214,10 +212,10 @@ def load_evaluator(
         "threads": net.threads,
         "device": net.device,
         "precision": net.precision,
-        "log": log,
+        "log": note,
     }
     if net.model is None:
-        return registry().usual_evaluator(spec, warn=log, **settings)
+        return registry().usual_evaluator(spec, warn=note, **settings)
     return registry().evaluator(spec, net.model, **settings)
 
 

@@ -115,6 +115,8 @@ def command(
         raise click.UsageError("give either --from-model or --from-book")
     require_new(output, replace)
 
+    import statistics
+
     from variant_ai.core.arena.games.openings import book_lines, policy_lines
     from variant_ai.core.data.game_record import GameRecord
     from variant_ai.core.data.write.text_output import move_line, text_file
@@ -144,8 +146,7 @@ def command(
             out.write(move_line(rules, UciNotation(), record))
             lengths.append(len(opening.moves))
             bar.advance(task)
-    mean = sum(lengths) / len(lengths)
-    deviation = (sum((length - mean) ** 2 for length in lengths) / len(lengths)) ** 0.5
+    mean, deviation = statistics.fmean(lengths), statistics.pstdev(lengths)
     facts = {"file": output, "openings": len(lengths), "plies": mean, "deviation": deviation}
     if as_json:
         print_json(facts)

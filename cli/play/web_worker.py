@@ -16,7 +16,6 @@ from variant_ai import __version__
 if TYPE_CHECKING:
     from variant_ai.core.data.read.game_reader import GameReader
     from variant_ai.core.engine.json_service import VariantEngine
-    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.spec.schema import VariantSpec
 
@@ -29,32 +28,25 @@ GIVES_WAY = 5
 class RegistrySource:
     """The part of the plugin registry that the page needs."""
 
+    def __init__(self) -> None:
+        from variant_ai.plugins import registry
+
+        self._registry = registry()
+        self.spec = self._registry.variant
+        self.rules = self._registry.rules
+
     def names(self) -> list[str]:
-        from variant_ai.plugins import registry
-
-        return list(registry().variants)
-
-    def spec(self, name: str) -> VariantSpec:
-        from variant_ai.plugins import registry
-
-        return registry().variant(name)
+        return list(self._registry.variants)
 
     def text(self, name: str) -> str:
         from variant_ai.core.spec.files.yaml_reader import read_text
-        from variant_ai.plugins import registry
 
-        return read_text(registry().path(name), "a variant spec")
-
-    def rules(self, spec: VariantSpec) -> Rules:
-        from variant_ai.plugins import registry
-
-        return registry().rules(spec)
+        return read_text(self._registry.path(name), "a variant spec")
 
     def has_net(self, spec: VariantSpec) -> bool:
         from variant_ai.core.engine.packaged_nets import first_file
-        from variant_ai.plugins import registry
 
-        return first_file(registry().net_paths(spec.variant)) is not None
+        return first_file(self._registry.net_paths(spec.variant)) is not None
 
     def notations(self, spec: VariantSpec) -> Mapping[str, Notation]:
         from variant_ai.cli.common.notation_options import notations

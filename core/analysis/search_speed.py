@@ -77,13 +77,13 @@ class PartCosts:
     encode: float
 
 
-def part_costs(game: Game, seed: int = 0) -> PartCosts:
+def part_costs(game: Game) -> PartCosts:
     """Measure processor time on positions of random play from the game's current one. All are 0 if
     the rules are not compiled."""
     rules, encoder = game.rules, Encoder(game.rules.spec)
     if not is_compiled(rules):
         return PartCosts(0.0, 0.0, 0.0)
-    positions, played = _sample(rules, game, seed)
+    positions, played = _sample(rules, game)
     lists, work, after = new_moves(2), new_work(), np.zeros(1, POSITION)
     planes = np.zeros((1, int(np.prod(encoder.shape))), np.float32)
     tables, program = rules.tables, encoder.input_record
@@ -105,9 +105,9 @@ def _cost(call: Callable[[], object], count: int) -> float:
     return float(best) / count
 
 
-def _sample(rules: KernelRules, game: Game, seed: int) -> tuple[Position, NDArray[np.int64]]:
+def _sample(rules: KernelRules, game: Game) -> tuple[Position, NDArray[np.int64]]:
     """Sample positions a few random moves ahead, shape (SAMPLES,), with a legal move of each."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     positions = np.zeros(SAMPLES, POSITION)
     played = np.zeros(SAMPLES, np.int64)
     position = game.position.copy()
@@ -233,11 +233,9 @@ def measure(
             if not evaluator.is_uniform:
                 search.settle()
                 wall, used, count = _alone(evaluator, params.batch_size, seconds / rounds / 3)
-                alone, alone_processor, evaluated = (
-                    alone + wall,
-                    alone_processor + used,
-                    evaluated + count,
-                )
+                alone += wall
+                alone_processor += used
+                evaluated += count
             limits = Limits(movetime=seconds / rounds)
             if evaluated:
                 # Limit the number, since a time limit would leave uncounted batches behind.

@@ -77,11 +77,8 @@ class CurrentGame:
 
     def new_game(self) -> None:
         """Start a new game: the next position does not continue this one."""
-        from variant_ai.core.rules.game import Game
-
-        self.game = Game(self.rules, judge=self._judge)
+        self._restart(SetPosition(None), "uci")
         self.banned = ()
-        self._fen, self._offset, self._words = None, 0, []
 
     def set(self, command: SetPosition, *, notation: str = "uci", continues: bool = False) -> None:
         """Set up a position.
@@ -97,6 +94,10 @@ class CurrentGame:
         if not is_continued:
             self._restart(command, notation)
         self.banned = ()
+
+    def text(self, move: int) -> str:
+        """UCI text of a move."""
+        return self._notations["uci"].write(self.rules, self.game.position, move)
 
     def read_moves(self, words: Iterable[str], notation: str = "uci") -> tuple[int, ...]:
         """Read moves that are legal in the current position. Raises MoveError."""

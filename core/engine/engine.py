@@ -97,9 +97,8 @@ class Engine:
     ) -> Answer:
         """Search the current position. number: of the `go`; at: time when it was read.
         notation: of the moves in it."""
-        from variant_ai.core.rules.text.notation import uci
-
-        current, game = self.game(), self.game().game
+        current = self.game()
+        game = current.game
         playable = [move for move in game.legal_moves().tolist() if move not in current.banned]
         if not playable or self._is_over():
             if go.waits:
@@ -125,10 +124,9 @@ class Engine:
         if lines and lines[0].is_known and is_own and not go.infinite:
             manager.played(lines[0].q)
             self.chances.append((lines[0].q + 1) / 2)
-        types, files = game.rules.types, game.rules.spec.board.files
         return Answer(
-            uci(types, files, best),
-            None if report.ponder is None else uci(types, files, report.ponder),
+            current.text(best),
+            None if report.ponder is None else current.text(report.ponder),
             report,
             tuple(infos_of(game, report, wdl=self.options.is_on("UCI_ShowWDL"))),
         )
@@ -211,39 +209,28 @@ class Engine:
 
     def _quick_answer(self, moves: Sequence[int]) -> Answer:
         """A move while the search is still loading: the first choice of the policy if there is one."""
-        from variant_ai.core.rules.text.notation import uci
         from variant_ai.core.search.report import Report
 
-        key, ranked = self._ranked
-        if key != self.game().key:
-            ranked = self._rank_moves() if self._is_net_free else []
+        ranked = self._ranked_moves(may_evaluate=self._is_net_free)
         move = next((move for move in ranked if move in moves), moves[0])
         whose = "the net's first choice" if ranked else "any legal move"
         self._message(f"the search is still loading and the clock runs: playing {whose}")
-        rules = self.game().rules
-        text = uci(rules.types, rules.spec.board.files, move)
-        return Answer(text, None, Report(best=move, stopped_by="movetime"))
+        return Answer(self.game().text(move), None, Report(best=move, stopped_by="movetime"))
 
     def _unsearched_answer(self, moves: Sequence[int], report: Report) -> Answer:
         """A move if time was over before the net saw the position: its first choice, which takes one
         evaluation more, and no score."""
-        from variant_ai.core.rules.text.notation import uci
-
         if self._search is not None:
             self._search.settle()
-        ranked = self._ranked[1] if self._ranked[0] == self.game().key else self._rank_moves()
+        ranked = self._ranked_moves(may_evaluate=True)
         move = next((move for move in ranked if move in moves), moves[0])
-        rules = self.game().rules
-        return Answer(uci(rules.types, rules.spec.board.files, move), None, report)
+        return Answer(self.game().text(move), None, report)
 
     def any_move(self) -> str | None:
         """Return a legal move without a search, None if there is none. Raises VariantAIError."""
-        from variant_ai.core.rules.text.notation import uci
-
         current = self.game()
-        types, files = current.rules.types, current.rules.spec.board.files
         moves = current.game.legal_moves().tolist()
-        return next((uci(types, files, move) for move in moves if move not in current.banned), None)
+        return next((current.text(move) for move in moves if move not in current.banned), None)
 
     # --- loading -------------------------------------------------------------------------------
 
@@ -392,6 +379,14 @@ class Engine:
         self._ranked = (current.key, ranked)
         return ranked
 
+    def _ranked_moves(self, *, may_evaluate: bool) -> list[int]:
+        """The same from memory if the position was ranked before; empty if it was not and the net may
+        not be used now."""
+        key, ranked = self._ranked
+        if key == self.game().key:
+            return ranked
+        return self._rank_moves() if may_evaluate else []
+
     def _drop_search(self) -> None:
         self._loader.finish()
         if self._search is not None:
@@ -475,10 +470,9 @@ class Engine:
     def perft(self, depth: int, stopped: Callable[[], bool]) -> Iterator[tuple[str, int]]:
         """Yield each legal move (UCI text) and the number of leaves below it, until stopped."""
         from variant_ai.core.rules.kernel.perft import perft
-        from variant_ai.core.rules.text.notation import uci
 
-        game = self.game().game
-        rules = game.rules
+        current = self.game()
+        game, rules = current.game, current.rules
         depth = min(depth, DEEPEST_PERFT)
 
         def leaves(position: Position, left: int) -> int:
@@ -492,7 +486,7 @@ class Engine:
             return total
 
         moves = game.legal_moves().tolist() if depth > 0 else []
-        named = sorted((uci(rules.types, rules.spec.board.files, move), move) for move in moves)
+        named = sorted((current.text(move), move) for move in moves)
         for text, move in named:
             if stopped():
                 return

@@ -82,9 +82,9 @@ class LineWriter:
     If nobody reads them any more, `broken` is called once and later lines are discarded.
     """
 
-    def __init__(self, fd: int, broken: Callable[[], None] | None = None) -> None:
+    def __init__(self, fd: int) -> None:
         self.fd = fd
-        self.broken = broken
+        self.broken: Callable[[], None] = lambda: None
         self.is_broken = False
         self._lock = threading.Lock()
 
@@ -100,8 +100,7 @@ class LineWriter:
                 return
             except OSError:
                 self.is_broken = True
-        if self.broken is not None:
-            self.broken()
+        self.broken()
 
 
 def _single(line: str) -> str:

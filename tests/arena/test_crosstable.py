@@ -30,8 +30,8 @@ def test_standings_count_both_colours() -> None:
     assert best.first.text == "7-1-2"
     assert best.against[NAMES[0]].text == "7-1-2"
     assert [line.name for line in table.lines] == ["strong", NAMES[2], NAMES[0]]
-    assert (table.games, table.draw_ratio) == (30, 7 / 30)
-    assert table.first_score == pytest.approx((13 + 3.5) / 30)
+    assert (table.games, table.tally.draw_ratio) == (30, 7 / 30)
+    assert table.tally.score == pytest.approx((13 + 3.5) / 30)
     assert sum(line.elo for line in table.lines) == pytest.approx(0, abs=1e-9)
     assert all(0 < line.error < 300 for line in table.lines)
 

@@ -48,7 +48,7 @@ def test_the_rules_end_a_game(rules: Rules) -> None:
     played = play(rules, a, b)
     assert (played.result, played.reason) == ("0-1", "checkmate")
     assert a.ended == b.ended == [("0-1", "checkmate")]
-    assert played.times == [10] * 4 and played.nodes == [10] * 4 and played.depths == [1] * 4
+    assert [reply.nodes for reply in played.replies] == [10] * 4 and len(played.scores) == 4
 
 
 def test_a_repetition_ends_a_game(rules: Rules) -> None:

@@ -75,11 +75,9 @@ class ToyEngine(UciClient):
         fen = None if words[1] == "startpos" else " ".join(words[2:at])
         self.game = Game.from_uci(self.rules, fen, words[at + 1 :])
 
-    def search(self, command: str, timeout: float, grace: float = 0.0) -> Answer:
-        words = command.split()
-        nodes = int(words[words.index("nodes") + 1])
-        assert self.up and nodes > 0 and grace == 0
-        self.asked({"nodes": nodes})
+    def search(self, limits: Mapping[str, int], timeout: float, grace: float = 0.0) -> Answer:
+        assert self.up and limits["nodes"] > 0 and grace == 0
+        self.asked(limits)
         if self.wrong and (not self.at or self.games in self.at):
             if self.wrong == "fails":
                 raise EngineDiedError("engine Toy died")

@@ -115,7 +115,8 @@ def test_a_reader_that_went_away_is_noticed_once() -> None:
     there, here = os.pipe()
     os.close(there)
     calls: list[int] = []
-    write = LineWriter(here, lambda: calls.append(1))
+    write = LineWriter(here)
+    write.broken = lambda: calls.append(1)
     write("one")
     write("two")
     os.close(here)

@@ -303,6 +303,9 @@ class GameGenerator(ABC):
 
     def _record(self, number: int, played: PlayedGame, name: str) -> GameRecord:
         settings, opening = self.settings, self._starts.opening(number)
+        visits = played.by_ply(lambda reply: reply.visits)
+        values = played.by_ply(lambda reply: reply.value)
+        comments = played.by_ply(lambda reply: reply.comment)
         return GameRecord(
             variant=self.rules.spec.variant,
             moves=list(played.game.moves),
@@ -315,9 +318,9 @@ class GameGenerator(ABC):
             source=f"generate --seed {settings.seed}",
             number=number + 1,
             scores=played.scores,
-            visits=played.visits if any(played.visits) else None,
-            root_values=played.values if any(v is not None for v in played.values) else None,
-            comments=played.comments,
+            visits=[ply or () for ply in visits] if any(visits) else None,
+            root_values=values if any(value is not None for value in values) else None,
+            comments={ply: comment for ply, comment in enumerate(comments) if comment},
             tags={
                 "RandomPlies": str(played.opening_plies - len(opening.moves)),
                 OPENING_TAG: str(played.opening_plies),

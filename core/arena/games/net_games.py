@@ -134,17 +134,14 @@ class NetGames(GameGenerator):
             if move is None:
                 searches.start(tree, played.game, playing.variety.nodes(), playing.rng)
                 return True
-            played.game.push(move)
-            played.add(Reply(move, comment=RANDOM_MOVE))
+            played.play(Reply(move, comment=RANDOM_MOVE))
         return False
 
     def _move(self, tree: int, searches: PositionSearches) -> None:
         """Play the move of a complete search."""
-        played = self._playing[tree].played
         report = searches.report(tree, pv=False)
         assert report.best is not None
-        played.game.push(report.best)
-        played.add(
+        self._playing[tree].played.play(
             Reply(
                 report.best,
                 score=score_of(report),

@@ -3,9 +3,12 @@ tables."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
+from variant_ai.core.arena.match.match_settings import Pairing
 from variant_ai.core.arena.match.referee import PlayedGame
 from variant_ai.core.arena.players.player import ACCIDENTS
 from variant_ai.core.arena.tables.crosstable import Standings, standings
@@ -56,6 +59,11 @@ class GameEntry:
         """Points of the first player."""
         return {"1-0": 1.0, "0-1": 0.0}.get(self.result, 0.5)
 
+    @property
+    def tally(self) -> Tally:
+        """The game from the first player's point of view."""
+        return Tally(self.points == 1, self.points == 0.5, self.points == 0)
+
 
 def game_record(rules: Rules, entry: GameEntry, *, event: str, time_control: str) -> GameRecord:
     """Convert a finished game; comments on moves are written as match programs do."""
@@ -103,29 +111,27 @@ def move_remark(entry: GameEntry, ply: int) -> str:
     return f"{text}/{entry.depths[ply] or 0} {time}"
 
 
-def entry_of(
-    number: int, round_: int, names: tuple[str, str], opening: int, played: PlayedGame, date: str
-) -> GameEntry:
-    """Journal entry of a game that was played."""
+def entry_of(pairing: Pairing, names: Sequence[str], played: PlayedGame) -> GameEntry:
+    """Journal entry of a game that was played. names: of all players."""
     game = played.game
     start = game.rules.fen(game.positions[0])
     return GameEntry(
-        number=number,
-        round=round_,
-        first=names[0],
-        second=names[1],
-        opening=opening,
+        number=pairing.number,
+        round=pairing.round,
+        first=names[pairing.first],
+        second=names[pairing.second],
+        opening=pairing.opening,
         start_fen=None if start == game.rules.fen(game.rules.position()) else start,
         moves=game.uci_moves(),
         opening_plies=played.opening_plies,
         result=played.result,
         reason=played.reason,
         detail=played.detail,
-        date=date,
+        date=datetime.date.today().strftime("%Y.%m.%d"),
         scores=played.scores,
-        depths=played.depths,
-        nodes=played.nodes,
-        times=played.times,
+        depths=played.by_ply(lambda reply: reply.depth),
+        nodes=played.by_ply(lambda reply: reply.nodes),
+        times=played.by_ply(lambda reply: round(1000 * reply.seconds)),
     )
 
 
@@ -138,7 +144,7 @@ def match_standings(
     numbers = {name: _Numbers() for name in names}
     for entry in entries:
         i, j = index[entry.first], index[entry.second]
-        results[i][j] += Tally(entry.points == 1, entry.points == 0.5, entry.points == 0)
+        results[i][j] += entry.tally
         for side, name in enumerate((entry.first, entry.second)):
             numbers[name].add(entry, side)
     return standings(
@@ -151,8 +157,7 @@ def tally_of(entries: Iterable[GameEntry], name: str) -> Tally:
     total = Tally()
     for entry in entries:
         if name in (entry.first, entry.second):
-            tally = Tally(entry.points == 1, entry.points == 0.5, entry.points == 0)
-            total += tally if name == entry.first else tally.turned
+            total += entry.tally if name == entry.first else entry.tally.turned
     return total
 
 
@@ -186,4 +191,4 @@ class _Numbers:
 
 
 def _mean(plies: Sequence[int]) -> str:
-    return f"{sum(plies) / len(plies):.1f}" if plies else ""
+    return f"{fmean(plies):.1f}" if plies else ""

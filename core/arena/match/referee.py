@@ -6,14 +6,18 @@ false claim or exceeds its time loses it, and the reason is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from variant_ai.core.arena.players.player import Allowance, Fault, Player, PlayerClock, Reply, Turn
-from variant_ai.core.data.game_record import PlyVisits, Result
+from variant_ai.core.data.game_record import Result
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.report import MATE
+
+T = TypeVar("T")
 
 MOVE_LIMIT = "adjudicated: move limit"
 RESIGN_RULE = "adjudicated: resign rule"
@@ -63,7 +67,7 @@ class Conduct:
 
 @dataclass
 class PlayedGame:
-    """A game and its end. Lists have an entry for each ply, None or empty in the opening."""
+    """A game and its end."""
 
     game: Game
     opening_plies: int
@@ -72,33 +76,23 @@ class PlayedGame:
     """A reason of `Outcome`, a `player.Reason`, one of the rules above, or `stopped`."""
     detail: str = ""
     """Explanation: the rule of the spec, or the player's mistake."""
-    scores: list[int | None] = field(default_factory=list)
-    """Centipawns from the mover's view, as `GameRecord.scores`."""
-    depths: list[int | None] = field(default_factory=list)
-    nodes: list[int | None] = field(default_factory=list)
-    times: list[int | None] = field(default_factory=list)
-    """Milliseconds of each move."""
-    visits: list[PlyVisits] = field(default_factory=list)
-    values: list[float | None] = field(default_factory=list)
-    """Mean values of the searches for the player to move, in [-1, 1]."""
-    comments: dict[int, str] = field(default_factory=dict)
-    """By ply."""
+    replies: list[Reply] = field(default_factory=list)
+    """Moves after the opening."""
+    scores: list[int | None] = field(init=False)
+    """Centipawns of each ply from the mover's view, as `GameRecord.scores`; None in the opening."""
 
     def __post_init__(self) -> None:
-        for values in (self.scores, self.depths, self.nodes, self.times, self.values):
-            values.extend([None] * self.opening_plies)
-        self.visits.extend([()] * self.opening_plies)
+        self.scores = [None] * self.opening_plies
 
-    def add(self, reply: Reply) -> None:
-        """Record a move; it has been played in `game`."""
-        if reply.comment:
-            self.comments[self.game.ply - 1] = reply.comment
-        self.visits.append(reply.visits)
-        self.values.append(reply.value)
+    def by_ply(self, fact: Callable[[Reply], T]) -> list[T | None]:
+        """A fact of each ply's reply, None in the opening."""
+        return [*[None] * self.opening_plies, *map(fact, self.replies)]
+
+    def play(self, reply: Reply) -> None:
+        """Play a move and record it."""
+        self.game.push(reply.move)
+        self.replies.append(reply)
         self.scores.append(reply.score)
-        self.depths.append(reply.depth)
-        self.nodes.append(reply.nodes)
-        self.times.append(round(1000 * reply.seconds))
 
 
 class Referee:
@@ -153,18 +147,16 @@ class Referee:
     ) -> None:
         game = played.game
         for side in (0, 1) if players[0] is not players[1] else (0,):
-            try:
+            with _faults_of(side):
                 players[side].new_game(game, number)
-            except Fault as fault:
-                fault.side = side
-                raise
         while not self.is_over(played):
             if self._stopped():
                 played.reason = "stopped"
                 return
             side = game.side
             if game.ply > played.opening_plies:
-                self._ponder(game, players, clocks, 1 - side)
+                with _faults_of(1 - side):
+                    players[1 - side].ponder(game, self._turn(clocks, 1 - side))
             reply = players[side].play(game, self._turn(clocks, side))
             if not clocks[side].spend(round(1000 * reply.seconds), self.conduct.margin):
                 raise Fault(
@@ -174,35 +166,18 @@ class Referee:
                     if clocks[side].allowance.base is not None
                     else f"{players[side].name} took {reply.seconds:.3f} s for a move",
                 )
-            game.push(reply.move)
-            played.add(reply)
+            played.play(reply)
             if self.conduct.check_mates and reply.score == MATE - 1:
-                _check_mate(game, side, players[side].name)
-
-    def _ponder(
-        self,
-        game: Game,
-        players: tuple[Player, Player],
-        clocks: tuple[PlayerClock, PlayerClock],
-        side: int,
-    ) -> None:
-        """Let the player who has moved ponder."""
-        try:
-            players[side].ponder(game, self._turn(clocks, side))
-        except Fault as fault:
-            fault.side = side
-            raise
+                with _faults_of(side):
+                    _check_mate(game, side, players[side].name)
 
     def _turn(self, clocks: tuple[PlayerClock, PlayerClock], side: int) -> Turn:
         allowance = clocks[side].allowance
-        waits = [self.conduct.think]
-        if allowance.timed:
-            waits = []
-            if allowance.base is not None:
-                waits.append((clocks[side].left + self.conduct.margin) / 1000)
-            if allowance.movetime is not None:
-                waits.append((allowance.movetime + self.conduct.margin) / 1000)
-        return Turn(clocks, side, min(waits), self.conduct.grace)
+        times = [] if allowance.movetime is None else [allowance.movetime]
+        if allowance.base is not None:
+            times.append(clocks[side].left)
+        wait = (min(times) + self.conduct.margin) / 1000 if times else self.conduct.think
+        return Turn(clocks, side, wait, self.conduct.grace)
 
     def is_over(self, played: PlayedGame) -> bool:
         """Return True if the game has ended, with its result filled in."""
@@ -221,16 +196,24 @@ class Referee:
         return played.result != "*"
 
 
+@contextlib.contextmanager
+def _faults_of(side: int) -> Iterator[None]:
+    """Context in which the player who may fail is not always the one to move."""
+    try:
+        yield
+    except Fault as fault:
+        fault.side = side
+        raise
+
+
 def _check_mate(game: Game, side: int, name: str) -> None:
     outcome = game.outcome()
     if outcome is None or outcome.winner != side:
-        fault = Fault(
+        raise Fault(
             "false claim",
             f"{name} announced a mate in one, but {game.uci_moves()[-1]} does not win the game "
             f"(FEN {game.fen()})",
         )
-        fault.side = side
-        raise fault
 
 
 def resigned(scores: Sequence[int | None], rule: ResignRule) -> bool:

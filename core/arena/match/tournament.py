@@ -11,7 +11,6 @@ Games are numbered before they are played, so a match that was interrupted plays
 from __future__ import annotations
 
 import contextlib
-import datetime
 import gc
 import json
 import os
@@ -158,28 +157,22 @@ class Tournament:
         cannot be started loses its games), SettingError or DataError if the folder holds another
         match, KeyboardInterrupt after a `stop` before the first game.
         """
-        names, nets = self._check_players()
-        self._names = names
+        self._names, nets = self._check_players()
         load_judge(self.rules)  # before any clock runs
         with frozen_collector():
-            return self._run(names, nets, on_game)
+            return self._run(nets, on_game)
 
-    def _run(
-        self,
-        names: tuple[str, ...],
-        nets: Sequence[str],
-        on_game: Callable[[MatchState, GameEntry], None],
-    ) -> MatchState:
+    def _run(self, nets: list[str], on_game: Callable[[MatchState, GameEntry], None]) -> MatchState:
         self.folder.mkdir(parents=True, exist_ok=True)
         with Journal(self.folder / JOURNAL) as journal:
-            self._check_folder(names, nets, journal)
-            state = MatchState(names, self._entries(journal))
+            self._check_folder(nets, journal)
+            state = MatchState(self._names, self._entries(journal))
             schedule = self._schedule()
             state.scheduled = len(schedule)
             state.sprt = self._sprt(state, schedule)
             self._write_pgn(state.entries)
             labels = [player.command or player.label for player in self.settings.players]
-            no_shows = NoShows(dict(zip(names, labels, strict=True)))
+            no_shows = NoShows(dict(zip(self._names, labels, strict=True)))
             path = self.folder / PGN
             with naming(path), path.open("ab") as pgn:
                 for entry in self._played(state, schedule):
@@ -264,12 +257,12 @@ class Tournament:
         )
         return first if first == second else "?"
 
-    def _check_folder(self, names: tuple[str, ...], nets: Sequence[str], journal: Journal) -> None:
+    def _check_folder(self, nets: list[str], journal: Journal) -> None:
         """Check that the folder holds this match, or write the settings of a new one."""
         now: dict[str, Any] = {
             "settings": self.settings.decisive(),
-            "names": list(names),
-            "nets": list(nets),
+            "names": list(self._names),
+            "nets": nets,
             "openings": len(self.openings),
             "openings_digest": openings_digest(self.openings),
         }
@@ -317,8 +310,7 @@ class Tournament:
         done = {entry.number for entry in state.entries}
         missing = (pairing for pairing in schedule if pairing.number not in done)
         games = self._pool.results(
-            lambda: None if state.is_decided else next(missing, None),
-            lambda pairing: self._play(pairing, state.names),
+            lambda: None if state.is_decided else next(missing, None), self._play
         )
         for entry in games:
             if entry is not None:
@@ -326,7 +318,7 @@ class Tournament:
                 if state.is_decided:
                     self.stop()
 
-    def _play(self, pairing: Pairing, names: tuple[str, ...]) -> GameEntry | None:
+    def _play(self, pairing: Pairing) -> GameEntry | None:
         """Play one game; return None if the match was stopped before its end."""
         if self._pool.stopped():
             return None
@@ -345,14 +337,7 @@ class Tournament:
         loser = {"1-0": second, "0-1": first}.get(played.result)
         if loser is not None and loser.last_lines:
             self._last_lines[pairing.number] = loser.last_lines
-        return entry_of(
-            pairing.number,
-            pairing.round,
-            (names[pairing.first], names[pairing.second]),
-            pairing.opening,
-            played,
-            datetime.date.today().strftime("%Y.%m.%d"),
-        )
+        return entry_of(pairing, self._names, played)
 
     # --- the test ------------------------------------------------------------------------------
 

@@ -22,8 +22,8 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -88,7 +88,6 @@ class Answer:
     """Full moves to mate, negative if the side to move is mated; None if there is no mate."""
     depth: int = 0
     nodes: int = 0
-    pv: tuple[str, ...] = ()
     seconds: float = 0.0
     """Time between the command to search and the answer."""
     late: bool = False
@@ -98,8 +97,6 @@ class Answer:
     empty."""
     expected: str = ""
     """The reply that the engine would ponder on; empty if it named none."""
-    info: tuple[str, ...] = field(default=(), repr=False)
-    """Last `info` line of each multipv rank."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +231,24 @@ class EngineProcess(Closing, ABC):
         if line is None:
             raise self._died()
         return line
+
+    def _search_lines(
+        self, waiting_for: str, stop: str, timeout: float, grace: float
+    ) -> Iterator[tuple[str, float, bool]]:
+        """Yield lines during a search, the seconds after its start, and True if they came after the
+        command `stop`, which is sent after `timeout` seconds. If the engine has not answered `grace`
+        seconds later, it counts as hung. Raises EngineDiedError, EngineHungError."""
+        started = time.monotonic()
+        deadline, late = started + timeout, False
+        while True:
+            line = self._next(deadline)
+            if line is not None:
+                yield line.text, line.at - started, late
+            elif late or grace <= 0:
+                raise self._hung(waiting_for)
+            else:
+                late, deadline = True, deadline + grace
+                self.send(stop)
 
     def _hung(self, waiting_for: str) -> EngineHungError:
         self.kill()

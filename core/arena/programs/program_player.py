@@ -41,8 +41,7 @@ GAME_RESULTS = ("1-0", "0-1", "1/2-1/2")
 XBOARD_TEN = 10
 """Number of ranks from which on XBoard counts from 0."""
 
-_PAIR = re.compile(r"([a-l])([0-9]{1,2})([a-l])([0-9]{1,2})(.*)")
-_DROP = re.compile(r"(\+?[A-Za-z])[@*]([a-l])([0-9]{1,2})")
+_SQUARE = re.compile(r"([a-l])([0-9]{1,2})")
 _SAN, _UCI = SanNotation(), UciNotation()
 
 
@@ -86,14 +85,8 @@ class Coordinates:
 
     @staticmethod
     def _shifted(text: str, by: int) -> str:
-        """Shift the ranks of a move; other text is returned unchanged."""
-        if pair := _PAIR.fullmatch(text.strip()):
-            a, i, b, j, rest = pair.groups()
-            return f"{a}{int(i) + by}{b}{int(j) + by}{rest}"
-        if drop := _DROP.fullmatch(text.strip()):
-            piece, file, rank = drop.groups()
-            return f"{piece}@{file}{int(rank) + by}"
-        return text
+        """Shift the ranks of all squares in a move."""
+        return _SQUARE.sub(lambda square: f"{square[1]}{int(square[2]) + by}", text)
 
 
 Client = TypeVar("Client", bound=EngineProcess)
@@ -176,10 +169,12 @@ class ProgramPlayer(Player, Generic[Client]):
 
     # --- steps of a protocol -------------------------------------------------------------------
 
+    usual_first_rank = 1
+
     @classmethod
     def first_rank(cls, rules: Rules) -> int:
         """Number of the first rank in moves, unless the player's description says another."""
-        return 1
+        return cls.usual_first_rank
 
     @classmethod
     @abstractmethod
@@ -305,7 +300,7 @@ class UciPlayer(ProgramPlayer[UciClient]):
         else:
             self._stop_pondering()
             self._set(game)
-            answer = client.search(client.go_line(self._limits(turn)), turn.wait, turn.grace)
+            answer = client.search(self._limits(turn), turn.wait, turn.grace)
         self._expected = answer.expected
         return answer
 
@@ -323,10 +318,7 @@ class CyclonePlayer(UciPlayer):
     """A program that speaks UCI-cyclone."""
 
     client_type = CycloneClient
-
-    @classmethod
-    def first_rank(cls, rules: Rules) -> int:
-        return 0
+    usual_first_rank = 0
 
 
 class UcciPlayer(UciPlayer):
@@ -334,10 +326,7 @@ class UcciPlayer(UciPlayer):
 
     client: UcciClient
     client_type = UcciClient
-
-    @classmethod
-    def first_rank(cls, rules: Rules) -> int:
-        return 0
+    usual_first_rank = 0
 
     def rejection(self, allowance: Allowance) -> str:
         limits = (allowance.depth, allowance.nodes, allowance.movetime or allowance.base)

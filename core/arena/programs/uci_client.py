@@ -10,9 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from variant_ai.core.arena.programs.engine_process import Answer, EngineProcess
 from variant_ai.core.errors import EngineError, unknown
+
+D = TypeVar("D")
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,6 @@ class UciClient(EngineProcess):
         super().__init__(command, timeout=timeout)
         self.given_options = dict(options or {})
         self.soft_options = dict(soft_options or {})
-        self.author = ""
         self.options: dict[str, UciOption] = {}
         """By lower-case name."""
 
@@ -71,15 +73,13 @@ class UciClient(EngineProcess):
         self.ready()
 
     def _handshake(self) -> None:
-        """Do the handshake, and read name, author and options."""
+        """Do the handshake, and read name and options."""
         self.options = {}
         self.send(self.hello)
         deadline = time.monotonic() + self.timeout
         while (line := self._line(f"{self.hello}ok", deadline)) != f"{self.hello}ok":
             if line.startswith("id name "):
                 self.name = line.removeprefix("id name ").strip()
-            elif line.startswith("id author "):
-                self.author = line.removeprefix("id author ").strip()
             elif line.startswith("option "):
                 option = self.read_option(line)
                 if option is not None:
@@ -133,50 +133,33 @@ class UciClient(EngineProcess):
         self.send("ucinewgame")
         self.ready()
 
-    def go(
-        self,
-        fen: str,
-        moves: Sequence[str] = (),
-        *,
-        limits: Mapping[str, int],
-        timeout: float,
-        grace: float = 0.0,
-    ) -> Answer:
-        """Search the position after `moves` from `fen`.
-
-        limits: named as in UCI (`nodes`, `depth`, `movetime`, `wtime`). timeout: seconds after
-        which `stop` is sent; if the engine has not answered `grace` seconds later, it counts as
-        hung.
-        """
-        if not limits:
-            raise ValueError("a search without a limit never ends")
-        self.send(self.position_line(fen, moves))
-        return self.search(self.go_line(limits), timeout, grace)
-
     def position_line(self, fen: str | None, moves: Sequence[str]) -> str:
         """Line that sets a position; fen None: the variant's start position."""
         played = f" moves {' '.join(moves)}" if moves else ""
         return f"position {'startpos' if fen is None else f'fen {fen}'}{played}"
 
-    def go_line(self, limits: Mapping[str, int]) -> str:
-        return "go " + " ".join(f"{word} {value}" for word, value in limits.items())
+    def search(self, limits: Mapping[str, int], timeout: float, grace: float = 0.0) -> Answer:
+        """Search the position that was set.
 
-    def search(self, command: str, timeout: float, grace: float = 0.0) -> Answer:
-        """Send the `go` line and wait for the move; see `go`."""
-        self.send(command)
-        return self.answer(timeout, grace)
+        limits: named as in UCI (`nodes`, `depth`, `movetime`, `wtime`). timeout: seconds after
+        which `stop` is sent; if the engine has not answered `grace` seconds later, it counts as
+        hung.
+        """
+        self.send(f"go{_words_of(limits)}")
+        return self._answer(timeout, grace)
 
     # --- pondering -----------------------------------------------------------------------------
 
     def ponder(self, limits: Mapping[str, int]) -> None:
         """Search the position that was set, which includes the expected move, until `hit` or
         `miss`."""
-        self.send(self.go_line(limits).replace("go", "go ponder", 1))
+        self.send(f"go ponder{_words_of(limits)}")
 
-    def hit(self, timeout: float, grace: float = 0.0) -> Answer:
-        """Report that the expected move was played, and wait for the engine's move; see `go`."""
+    def hit(self, timeout: float, grace: float) -> Answer:
+        """Report that the expected move was played, and wait for the engine's move; see
+        `search`."""
         self.send("ponderhit")
-        return self.answer(timeout, grace)
+        return self._answer(timeout, grace)
 
     def miss(self) -> None:
         """End the search because another move was played. Raises EngineHungError."""
@@ -185,38 +168,28 @@ class UciClient(EngineProcess):
         while not self._line("bestmove", deadline).startswith(("bestmove", "nobestmove")):
             pass
 
-    def answer(self, timeout: float, grace: float) -> Answer:
-        """Wait for the move of the search under way; see `go`."""
-        started = time.monotonic()
-        deadline, late = started + timeout, False
+    def _answer(self, timeout: float, grace: float) -> Answer:
+        """Wait for the move of the search under way; see `search`."""
         ranks: dict[int, str] = {}
-        while True:
-            line = self._next(deadline)
-            if line is None:
-                if late or grace <= 0:
-                    raise self._hung("bestmove")
-                late, deadline = True, deadline + grace
-                self.send("stop")
-                continue
-            text = line.text
+        for text, seconds, late in self._search_lines("bestmove", "stop", timeout, grace):
             if text.startswith(("bestmove", "nobestmove")):
                 words = text.split()
                 move = words[1] if len(words) > 1 and words[0] == "bestmove" else ""
-                answer = _answer(None if move in NO_MOVES else move, ranks)
+                answer = _answer_of(None if move in NO_MOVES else move, ranks)
                 claim = next((word for word in words[2:] if word in ("draw", "resign")), "")
                 expected = words[3] if words[2:3] == ["ponder"] and len(words) > 3 else ""
                 return replace(
                     answer,
-                    seconds=line.at - started,
+                    seconds=seconds,
                     late=late,
                     claim=claim,
                     expected="" if expected in NO_MOVES else expected,
                 )
             if text.startswith("info ") and (" pv " in text or " score " in text):
                 rank = _number(text.split(), "multipv", 1)
-                # Use a bound only if the search was cut off before any exact score.
-                if rank not in ranks or not _is_bound(text) or _is_bound(ranks[rank]):
-                    ranks[rank] = _completed(text, ranks.get(rank, ""))
+                if rank not in ranks or _says_more(text, ranks[rank]):
+                    ranks[rank] = text
+        raise AssertionError  # the lines end by an error only
 
 
 class UcciClient(UciClient):
@@ -271,13 +244,12 @@ class CycloneClient(UciClient):
         return f"fen {board} {rest}{played}"
 
 
-def _completed(text: str, before: str) -> str:
-    """Add the score or the line of play of the `info` line before, if this line has none."""
-    if " pv " not in text and " pv " in before:
-        return f"{text} pv {before.split(' pv ', 1)[1]}"
+def _says_more(text: str, before: str) -> bool:
+    """Return True if an `info` line replaces the one before. A score may be missing, and a bound counts
+    only if the search was cut off before any exact score."""
     if " score " not in text and " score " in before:
-        return f"{before.split(' pv ', 1)[0]} pv {text.split(' pv ', 1)[1]}"
-    return text
+        return False
+    return not _is_bound(text) or _is_bound(before)
 
 
 def parse_option(line: str) -> UciOption | None:
@@ -319,7 +291,11 @@ def parse_ucci_option(line: str) -> UciOption | None:
     return UciOption(words[1], words[3], default, choices)
 
 
-def _number(words: Sequence[str], after: str, default: int) -> int:
+def _words_of(limits: Mapping[str, int]) -> str:
+    return "".join(f" {word} {value}" for word, value in limits.items())
+
+
+def _number(words: Sequence[str], after: str, default: D) -> int | D:
     try:
         return int(words[words.index(after) + 1])
     except (ValueError, IndexError):
@@ -328,18 +304,14 @@ def _number(words: Sequence[str], after: str, default: int) -> int:
 
 def _score(words: Sequence[str]) -> int | None:
     """Centipawns of an `info` line: after `cp`, in UCCI directly after `score`."""
-    after = "cp" if "cp" in words else "score"
-    try:
-        return int(words[words.index(after) + 1])
-    except (ValueError, IndexError):
-        return 0 if after == "cp" else None
+    return _number(words, "cp", 0) if "cp" in words else _number(words, "score", None)
 
 
 def _is_bound(line: str) -> bool:
     return " lowerbound " in line or " upperbound " in line
 
 
-def _answer(move: str | None, ranks: Mapping[int, str]) -> Answer:
+def _answer_of(move: str | None, ranks: Mapping[int, str]) -> Answer:
     """Build the answer from the best line; numbers that cannot be parsed are left out."""
     words = ranks[min(ranks)].split() if ranks else []
     score = _score(words)
@@ -350,6 +322,4 @@ def _answer(move: str | None, ranks: Mapping[int, str]) -> Answer:
         mate=mate,
         depth=_number(words, "depth", 0),
         nodes=_number(words, "nodes", 0),
-        pv=tuple(words[words.index("pv") + 1 :]) if "pv" in words else (),
-        info=tuple(ranks[rank] for rank in sorted(ranks)),
     )

@@ -149,25 +149,16 @@ class XboardClient(EngineProcess):
         self.send(f"result {result} {{{reason}}}")
 
     def _answer(self, turn: Turn) -> Answer:
-        started = time.monotonic()
-        deadline, late = started + turn.wait, False
         thought: re.Match[str] | None = None
-        while True:
-            line = self._next(deadline)
-            if line is None:
-                if late or turn.grace <= 0:
-                    raise self._hung("move")
-                late, deadline = True, deadline + turn.grace
-                self.send("?")
-                continue
-            text = line.text
+        for text, seconds, late in self._search_lines("move", "?", turn.wait, turn.grace):
             if text.startswith("feature "):
                 self.features.update(_features(text))
             move, claim = _move(text), _claim(text)
             if move or claim:
-                answer = Answer(move or None, seconds=line.at - started, late=late, claim=claim)
+                answer = Answer(move or None, seconds=seconds, late=late, claim=claim)
                 return answer if thought is None else _with_thought(answer, thought)
             thought = _THINKING.fullmatch(text) or thought
+        raise AssertionError  # the lines end by an error only
 
 
 def level_lines(turn: Turn) -> list[str]:

@@ -9,7 +9,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from variant_ai.core.arena.tables.elo import Ratings, Tally, estimate, fit
@@ -56,17 +56,13 @@ class Standings:
     title: str = ""
 
     @property
+    def tally(self) -> Tally:
+        """All games, from the point of view of the players who moved first."""
+        return sum((line.first for line in self.lines), Tally())
+
+    @property
     def games(self) -> int:
-        return sum(line.first.games for line in self.lines)
-
-    @property
-    def draw_ratio(self) -> float:
-        return sum((line.first for line in self.lines), Tally()).draw_ratio
-
-    @property
-    def first_score(self) -> float:
-        """Share of the points won by the players who moved first."""
-        return sum((line.first for line in self.lines), Tally()).score
+        return self.tally.games
 
 
 def standings(
@@ -97,9 +93,7 @@ def standings(
             )
         )
     unranked.sort(key=lambda line: (-line.elo, -line.tally.points))
-    lines = tuple(
-        Standing(**{**vars(line), "rank": rank}) for rank, line in enumerate(unranked, start=1)
-    )
+    lines = tuple(replace(line, rank=rank) for rank, line in enumerate(unranked, start=1))
     return Standings(lines, ratings, title)
 
 
@@ -159,8 +153,8 @@ PRIOR_NOTE = (
 
 def _summary(table: Standings) -> str:
     return (
-        f"{counted(table.games, 'game')}, {100 * table.draw_ratio:.1f} % drawn; the first player won "
-        f"{100 * table.first_score:.1f} % of the points"
+        f"{counted(table.games, 'game')}, {100 * table.tally.draw_ratio:.1f} % drawn; the first player won "
+        f"{100 * table.tally.score:.1f} % of the points"
     )
 
 
@@ -202,8 +196,8 @@ def as_json(table: Standings) -> dict[str, object]:
     return {
         "title": table.title,
         "games": table.games,
-        "draw_ratio": table.draw_ratio,
-        "first_score": table.first_score,
+        "draw_ratio": table.tally.draw_ratio,
+        "first_score": table.tally.score,
         "prior": bool(table.ratings and table.ratings.prior),
         "players": [
             {

@@ -5,9 +5,8 @@ losses. Elo is logistic: a difference of D Elo means an expected score of 1 / (1
 Texts are wins-losses-draws, as in [Xiangqi-thesis] chapter 5 (`76-3-21`) and [CrazyAra-preprint]
 (`80-20-0`).
 
-Ratings of many players follow Bradley and Terry: i beats j with probability 1 / (1 + e^-(g_i − g_j
-+ a)), where g = Elo · ln 10 / 400 and `a` is the advantage of the first player; a draw counts as
-half a win and half a loss. The ratings maximise the likelihood, which is concave (Newton's method).
+Ratings of many players follow Bradley and Terry: i beats j with probability 1 / (1 + e^-(g_i −
+g_j)), where g = Elo · ln 10 / 400; a draw counts as half a win and half a loss. The ratings maximise the likelihood, which is concave (Newton's method).
 A draw is less uncertain than this likelihood assumes, so the covariance is not the inverse
 information H⁻¹ but the sandwich H⁻¹ B H⁻¹, with B the observed spread of the results ([White]).
 For two players this gives the Elo of `estimate`, and its error if the score is not extreme.
@@ -30,7 +29,8 @@ Floats = NDArray[np.float64]
 
 SCALE = 400.0
 """Elo for odds of ten to one."""
-CONFIDENCE = 0.95
+QUANTILE = NormalDist().inv_cdf(0.975)
+"""Standard deviations to either side that hold 95 %, the share of all intervals."""
 PAIR_POINTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Mean score of a game in a pair that brought 0, 1/2, 1, 3/2, 2 points."""
 
@@ -120,7 +120,7 @@ class Estimate:
         return f"{self.elo:+.1f} ± {self.error:.1f}"
 
 
-def estimate(tally: Tally, confidence: float = CONFIDENCE) -> Estimate:
+def estimate(tally: Tally) -> Estimate:
     """Estimate Elo from single games, assumed to be independent.
 
     The interval is that of the mean score under the normal distribution, with each end converted to
@@ -130,7 +130,7 @@ def estimate(tally: Tally, confidence: float = CONFIDENCE) -> Estimate:
     if tally.games:
         counts = (tally.losses, tally.draws, tally.wins)
         spread = sum(n * (x - mean) ** 2 for n, x in zip(counts, (0.0, 0.5, 1.0), strict=True))
-        reach = _normal_quantile(confidence) * math.sqrt(spread) / tally.games
+        reach = QUANTILE * math.sqrt(spread) / tally.games
         low, high = mean - reach, mean + reach
     ends = elo_of(low), elo_of(high)
     error = (ends[1] - ends[0]) / 2 if all(map(math.isfinite, ends)) else math.inf
@@ -144,11 +144,6 @@ def superiority(tally: Tally) -> float:
     if not decisive:
         return 0.5
     return NormalDist().cdf((tally.wins - tally.losses) / math.sqrt(decisive))
-
-
-def _normal_quantile(confidence: float) -> float:
-    """Standard deviations to either side that hold the share `confidence`."""
-    return NormalDist().inv_cdf(0.5 + confidence / 2)
 
 
 # --- many players ------------------------------------------------------------------------------
@@ -169,33 +164,27 @@ class Ratings:
     """[P]."""
     covariance: Floats
     """[P, P], Elo²; singular, because only differences are known."""
-    advantage: float
-    """Elo of moving first; 0 if it was not fitted."""
-    advantage_error: float
-    """Its standard deviation."""
     prior: bool
     """True if draws were added because some players won or lost all games against the others."""
 
-    def error(self, player: int, confidence: float = 0.95) -> float:
+    def error(self, player: int) -> float:
         """Half the width of the interval of a player's rating above the mean of all."""
-        return _normal_quantile(confidence) * math.sqrt(
-            max(0.0, float(self.covariance[player, player]))
-        )
+        return _reach(self.covariance[player, player])
 
-    def difference(self, a: int, b: int, confidence: float = 0.95) -> tuple[float, float]:
+    def difference(self, a: int, b: int) -> tuple[float, float]:
         """Elo by which a is better than b, and half the width of its interval."""
-        return float(self.elo[a] - self.elo[b]), _normal_quantile(confidence) * self._deviation(
-            a, b
-        )
-
-    def _deviation(self, a: int, b: int) -> float:
         c = self.covariance
-        return math.sqrt(max(0.0, float(c[a, a] + c[b, b] - 2 * c[a, b])))
+        return float(self.elo[a] - self.elo[b]), _reach(c[a, a] + c[b, b] - 2 * c[a, b])
 
 
-def fit(results: Sequence[Sequence[Tally]], *, advantage: bool = False) -> Ratings:
+def _reach(variance: float) -> float:
+    """Half the width of the interval of a normally distributed number."""
+    return QUANTILE * math.sqrt(max(0.0, float(variance)))
+
+
+def fit(results: Sequence[Sequence[Tally]]) -> Ratings:
     """Fit ratings of P players. results: `results[i][j]` are the games of i, moving first, against
-    j, from i's point of view. advantage: fit the advantage of moving first, too.
+    j, from i's point of view.
 
     Raises DataError if there are fewer than two players, or no games.
     """
@@ -210,7 +199,7 @@ def fit(results: Sequence[Sequence[Tally]], *, advantage: bool = False) -> Ratin
     fitted = counts.copy()
     if prior:
         fitted[..., 1] += PRIOR_DRAWS / 2 * (1 - np.eye(players))
-    design = _design(players, advantage)
+    design = _design(players)
     games, points = fitted.sum(axis=-1).ravel(), (fitted[..., 0] + fitted[..., 1] / 2).ravel()
     parameters = _maximum(design, games, points)
     expected = 1.0 / (1.0 + np.exp(-design @ parameters))
@@ -222,23 +211,14 @@ def fit(results: Sequence[Sequence[Tally]], *, advantage: bool = False) -> Ratin
         for outcome, worth in enumerate((1.0, 0.5, 0.0))
     )
     covariance = information @ (design.T @ (design * np.asarray(spread)[:, None])) @ information
-    covariance *= ELO**2
-    elo = parameters[:players] * ELO
-    return Ratings(
-        elo=elo - elo.mean(),
-        covariance=_centred(covariance[:players, :players]),
-        advantage=float(parameters[players] * ELO) if advantage else 0.0,
-        advantage_error=math.sqrt(max(0.0, covariance[-1, -1])) if advantage else 0.0,
-        prior=prior,
-    )
+    elo = parameters * ELO
+    return Ratings(elo - elo.mean(), _centred(covariance * ELO**2), prior)
 
 
-def _design(players: int, advantage: bool) -> Floats:
-    """Rows for all ordered pairs: +1 for the first player, −1 for the second, 1 for moving first;
-    shape [P², P] or [P², P + 1]."""
+def _design(players: int) -> Floats:
+    """Rows for all ordered pairs: +1 for the first player, −1 for the second; shape [P², P]."""
     unit = np.eye(players)
-    rows = (unit[:, None, :] - unit[None, :, :]).reshape(players * players, players)
-    return np.hstack([rows, np.ones((len(rows), 1))]) if advantage else rows
+    return (unit[:, None, :] - unit[None, :, :]).reshape(players * players, players)
 
 
 def _maximum(design: Floats, games: Floats, points: Floats) -> Floats:

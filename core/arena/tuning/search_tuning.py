@@ -39,7 +39,6 @@ from variant_ai.core.system.text_tables import counted
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.study import Study
-    from optuna.trial import FrozenTrial
 
 SETTINGS, STORAGE, RESULT, PICTURE = "tune.json", "trials.db", "result.yaml", "trials.png"
 FINALISTS = 3
@@ -267,7 +266,7 @@ class Tuner:
 
         done = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         return [
-            Trial(one.number, self._settings(one), Tally.parse(one.user_attrs["tally"]))
+            Trial(one.number, self._rounded(one.params), Tally.parse(one.user_attrs["tally"]))
             for one in done
             if "tally" in one.user_attrs
         ]
@@ -300,7 +299,7 @@ class Tuner:
             if one not in whole:  # killed between two of its parameters
                 self.study.tell(one.number, state=TrialState.FAIL)
         if whole:
-            number, settings = whole[0].number, self._settings(whole[0])
+            number, settings = whole[0].number, self._rounded(whole[0].params)
         else:
             asked = self.study.ask({r.name: r.distribution() for r in self.plan.ranges})
             number, settings = asked.number, self._rounded(asked.params)
@@ -313,9 +312,6 @@ class Tuner:
         optuna.trial.Trial(self.study, stored._trial_id).set_user_attr("tally", result.tally.text)
         self.study.tell(number, result.tally.score)
         return Trial(number, settings, result.tally)
-
-    def _settings(self, trial: FrozenTrial) -> Settings:
-        return self._rounded(trial.params)
 
     def _rounded(self, params: Mapping[str, Any]) -> Settings:
         return {one.name: one.rounded(params[one.name]) for one in self.plan.ranges}

@@ -22,6 +22,8 @@ from variant_ai.core.train.pictures.canvas import (
 )
 
 COLUMNS = 3
+PROFILED = 41
+"""Values of a setting in its curve."""
 
 
 def draw(plan: Plan, outcome: Outcome) -> Picture:
@@ -89,7 +91,7 @@ def importances(plan: Plan, outcome: Outcome) -> dict[str, float]:
 
 
 def profile(
-    plan: Plan, outcome: Outcome, one: Range, count: int = 41
+    plan: Plan, outcome: Outcome, one: Range
 ) -> tuple[list[Value], NDArray[np.float64], NDArray[np.float64]]:
     """Return values of a setting, with mean and standard deviation of the expected score there.
 
@@ -99,7 +101,7 @@ def profile(
     assert outcome.surrogate is not None
     base = outcome.winner or _base(plan, outcome)
     values: list[Value] = list(one.choices) or [
-        float(v) for v in np.linspace(one.low, one.high, count)
+        float(v) for v in np.linspace(one.low, one.high, PROFILED)
     ]
     at = np.array([plan.point({**base, one.name: value}) for value in values])
     mean, deviation = outcome.surrogate.predict(at)

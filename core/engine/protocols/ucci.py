@@ -8,7 +8,7 @@ and resignation come with the move; scores have no `cp`; `bye` confirms the end.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from variant_ai.core.engine.commands import Command, Go, SetOption
@@ -20,7 +20,6 @@ from variant_ai.core.engine.protocols.engine_options import (
 )
 from variant_ai.core.engine.protocols.uci import (
     Dialect,
-    Identity,
     Info,
     go_of,
     read_go,
@@ -39,6 +38,7 @@ class Ucci(Dialect):
     name = "ucci"
     first_word = "ucci"
     notation = "iccs"
+    declare = staticmethod(declare_ucci)
     has_variants = False
     has_verdicts = True
     has_static_search = True
@@ -64,11 +64,6 @@ class Ucci(Dialect):
         if isinstance(command, SetOption) and canonical(command.name) == "usemillisec":
             self.milliseconds = is_true(command.value or "")
         return command
-
-    def greeting(self, identity: Identity, options: Iterable[Option]) -> list[str]:
-        lines = [f"id name {identity.name}", f"id author {identity.author}"]
-        lines += [declare_ucci(option) for option in options]
-        return [*lines, "ucciok"]
 
     def message(self, text: str) -> str:
         return f"info message {text}"

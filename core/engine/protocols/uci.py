@@ -87,6 +87,8 @@ class Dialect:
     """The handshake of the client, which selects the protocol."""
     notation = "uci"
     """Notation of the client's moves: `uci`, `iccs` (ranks from 0) or `usi`."""
+    declare = staticmethod(declare)
+    """Line that declares an option."""
     board = (8, 8)
     """Files and ranks of the variant, for a notation that depends on them."""
     has_variants = True
@@ -156,9 +158,10 @@ class Dialect:
     # --- writing -------------------------------------------------------------------------------
 
     def greeting(self, identity: Identity, options: Iterable[Option]) -> list[str]:
+        """Format the answer to the handshake."""
         lines = [f"id name {identity.name}", f"id author {identity.author}"]
-        lines += [declare(option) for option in options]
-        return [*lines, "uciok"]
+        lines += [self.declare(option) for option in options]
+        return [*lines, f"{self.first_word}ok"]
 
     def message(self, text: str) -> str:
         return f"info string {text}"

@@ -7,7 +7,7 @@ within a time, which this engine declines; a mate is counted in plies; a player 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,9 @@ from variant_ai.core.engine.commands import (
     SetPosition,
     Unreadable,
 )
-from variant_ai.core.engine.protocols.engine_options import VARIANT, Option, canonical, declare
+from variant_ai.core.engine.protocols.engine_options import VARIANT, Option, canonical
 from variant_ai.core.engine.protocols.uci import (
     Dialect,
-    Identity,
     Info,
     go_of,
     parse_position,
@@ -80,10 +79,6 @@ class Usi(Dialect):
         if isinstance(command, SetOption):
             return command._replace(name=_OWN_NAMES.get(canonical(command.name), command.name))
         return command
-
-    def greeting(self, identity: Identity, options: Iterable[Option]) -> list[str]:
-        lines = [f"id name {identity.name}", f"id author {identity.author}"]
-        return [*lines, *map(declare, options), "usiok"]
 
     def info(self, info: Info) -> list[str]:
         return super().info(replace(info, wdl=None))  # USI has no word for chances
