@@ -22,7 +22,7 @@ import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pluggy
 
@@ -43,7 +43,6 @@ API_VERSION = 2
 ACCEPTED_VERSIONS = (1, 2)
 """Plugins written for these are loaded."""
 
-T = TypeVar("T")
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
 
@@ -107,7 +106,7 @@ class LazyEntry(Entry):
         target: Any = self.load()
         return self.call() if callable(target) else target
 
-    def require(self, made: object, kind: type[T], noun: str) -> T:
+    def require(self, made: object, kind: type, noun: str) -> Any:
         """Return an object that was made. Raises PluginError if it is not of the type. noun: what it is
         to be."""
         if isinstance(made, kind):
@@ -155,7 +154,8 @@ class ReaderEntry(VariantsEntry):
         """The reader. Raises PluginError if it cannot be made or is not a GameReader."""
         from variant_ai.core.data.read.game_reader import GameReader
 
-        return self.require(self.call_or_take(), GameReader, "reader")
+        reader: GameReader = self.require(self.call_or_take(), GameReader, "reader")
+        return reader
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,8 @@ class NotationEntry(VariantsEntry):
         """The notation. Raises PluginError if it cannot be made or is not a Notation."""
         from variant_ai.core.rules.text.notation import Notation
 
-        return self.require(self.call_or_take(), Notation, "notation")
+        notation: Notation = self.require(self.call_or_take(), Notation, "notation")
+        return notation
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ class NetworkEntry(LazyEntry):
         """The builder. Raises PluginError if it cannot be made or is not a builder."""
         from variant_ai.core.nets import NetworkBuilder
 
-        made = self.require(self.call_or_take(), NetworkBuilder, "net")
+        made: NetworkBuilder = self.require(self.call_or_take(), NetworkBuilder, "net")
         missing = [word for word in NetworkBuilder.__annotations__ if not hasattr(made, word)]
         if missing:
             raise self.error("net", f"is a builder without {', '.join(missing)}")
@@ -219,7 +220,8 @@ class EvaluatorEntry(LazyEntry):
         """The evaluator. Raises PluginError if it cannot be made or is not an Evaluator."""
         from variant_ai.core.inference import Evaluator
 
-        return self.require(self.call(request), Evaluator, "evaluator")
+        evaluator: Evaluator = self.require(self.call(request), Evaluator, "evaluator")
+        return evaluator
 
 
 @dataclass(frozen=True)

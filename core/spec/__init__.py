@@ -1,8 +1,8 @@
 """Specs of variants: vocabulary, loader and checks. The YAML files are in `specs/`; README.md lists
 the modules in reading order.
 
-Names are imported when they are first used, because some programs need only the exceptions and the
-list of specs, and must start without pydantic.
+Names are imported when they are first used, because some programs need only the list of specs, and
+must start without pydantic.
 """
 
 from __future__ import annotations
@@ -11,30 +11,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from variant_ai.core.errors import (
-        DataError,
-        EngineError,
-        FenError,
-        MoveError,
-        PluginError,
-        SpecError,
-        UnknownNameError,
-        VariantAIError,
-    )
     from variant_ai.core.spec.catalogue import builtin_specs
     from variant_ai.core.spec.hashing import encoding_hash, rules_hash, spec_hash
     from variant_ai.core.spec.loader import load_spec, parse_spec
     from variant_ai.core.spec.schema import VariantSpec
 
 __all__ = [
-    "DataError",
-    "EngineError",
-    "FenError",
-    "MoveError",
-    "PluginError",
-    "SpecError",
-    "UnknownNameError",
-    "VariantAIError",
     "VariantSpec",
     "builtin_specs",
     "encoding_hash",
@@ -56,7 +38,6 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = f"{__name__}.{_MODULES[name]}" if name in _MODULES else "variant_ai.core.errors"
-    return getattr(importlib.import_module(module), name)
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

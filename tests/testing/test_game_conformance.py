@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from variant_ai.core.errors import SpecError
 from variant_ai.core.rules import register_rules_engine
 from variant_ai.core.rules.interface import Outcome
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.position import Position
-from variant_ai.core.spec import SpecError, VariantSpec, builtin_specs, load_spec
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.testing import check_game_ends
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "xiangqi_repetition.json"
