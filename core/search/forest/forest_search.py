@@ -7,6 +7,7 @@ searches one position and ends: for matches of two nets, and for many positions 
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -260,19 +261,12 @@ def _compiled_settings(spec: VariantSpec, settings: ForestSettings, reduction: f
 def _choice_of(spec: VariantSpec, settings: ForestSettings) -> NDArray[np.void]:
     choice = np.zeros(1, CHOICE)
     c = choice[0]
-    c["gumbel"] = settings.gumbel
-    c["noise"] = settings.noise
-    c["nodes"] = settings.nodes
-    c["fast_nodes"] = settings.fast_nodes or max(1, settings.nodes // 6)
-    c["full_share"] = settings.full_share
-    c["considered"] = settings.considered
-    c["forced"] = settings.forced_playouts
-    c["epsilon"] = settings.noise_epsilon
-    c["alpha"] = settings.noise_alpha or 0.0
-    c["sampled"] = settings.sampled_plies
-    c["hot"] = settings.temperature
-    c["cold"] = settings.temperature_end
-    c["resign_below"] = -2.0 if settings.resign_below is None else settings.resign_below
-    c["resign_plies"] = settings.resign_plies
+    for name, value in dataclasses.asdict(settings).items():
+        if name in (CHOICE.names or ()):
+            c[name] = value or 0
+    if not settings.fast_nodes:
+        c["fast_nodes"] = max(1, settings.nodes // 6)
+    if settings.resign_below is None:
+        c["resign_below"] = -2.0
     c["fold"] = spec.rules.repetition.fold
     return choice

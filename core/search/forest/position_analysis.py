@@ -13,6 +13,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.search.forest.position_searches import PositionSearches
+from variant_ai.core.search.interface import BaseSearch
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Report
 from variant_ai.core.search.settings import SearchParams
@@ -48,7 +49,10 @@ def analyse_many(
         return reports
     _, known = encoder_and_rules(evaluator, spec, rules)
     if not is_compiled(known):
-        _analyse_in_turn(spec, evaluator, games, params, nodes, movetime, known, waiting, reports)
+        from variant_ai.core.search.search import Search
+
+        with Search(spec, evaluator, params, rules=known) as search:
+            _analyse_in_turn(search, games, nodes, movetime, waiting, reports)
         return reports
     deadline = None if movetime is None else time.perf_counter() + movetime
     trees = len(waiting)
@@ -85,26 +89,20 @@ def analyse_many(
 
 
 def _analyse_in_turn(
-    spec: VariantSpec,
-    evaluator: Evaluator,
+    search: BaseSearch,
     games: Sequence[Game],
-    params: SearchParams,
     nodes: int | None,
     movetime: float | None,
-    rules: Rules,
     waiting: deque[int],
     reports: list[Report],
 ) -> None:
     """Search one position after the other; each gets its share of the time that is left."""
-    from variant_ai.core.search.search import Search
-
     begun = time.perf_counter()
-    with Search(spec, evaluator, params, rules=rules) as search:
-        while waiting:
-            share = None
-            if movetime is not None:
-                share = max(0.0, begun + movetime - time.perf_counter()) / len(waiting)
-            index = waiting.popleft()
-            search.clear()
-            search.set_game(games[index])
-            reports[index] = search.run(Limits(nodes=nodes, movetime=share))
+    while waiting:
+        share = None
+        if movetime is not None:
+            share = max(0.0, begun + movetime - time.perf_counter()) / len(waiting)
+        index = waiting.popleft()
+        search.clear()
+        search.set_game(games[index])
+        reports[index] = search.run(Limits(nodes=nodes, movetime=share))
