@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from variant_ai.core.renamed import moved_names
+
 if TYPE_CHECKING:
     from variant_ai.core.spec.catalogue import builtin_specs
     from variant_ai.core.spec.hashing import encoding_hash, rules_hash, spec_hash
@@ -37,7 +39,25 @@ _MODULES = {
 }
 
 
+_moved = moved_names(
+    __name__,
+    dict.fromkeys(
+        (
+            "DataError",
+            "EngineError",
+            "FenError",
+            "MoveError",
+            "PluginError",
+            "SpecError",
+            "UnknownNameError",
+            "VariantAIError",
+        ),
+        "variant_ai.core.errors",
+    ),
+)
+
+
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _moved(name)
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

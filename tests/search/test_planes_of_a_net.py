@@ -21,7 +21,7 @@ from variant_ai.core.nets.onnx_export import export_onnx
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import last_move
-from variant_ai.core.search.forest.position_analysis import analyse_many
+from variant_ai.core.search.forest.position_searches import analyse_many
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams

@@ -8,7 +8,6 @@ root_moves          noise, halving, the move played, the policy target
 improved_policy     the policy that a search improved
 halving             the schedule of sequential halving
 random_numbers      a generator for each game
-position_searches   `PositionSearches`: ordinary searches of many positions
+position_searches   ordinary searches of many positions, and `analyse_many`, a report for each
 position_kernels    their compiled call
-position_analysis   `analyse_many`: a report for each of many positions
 """
