@@ -19,7 +19,8 @@ from variant_ai.plugins.hookspecs import (
     VariantEntry,
     hookimpl,
 )
-from variant_ai.plugins.manager import PluginInfo, Registry, registry
+from variant_ai.plugins.host import PluginInfo
+from variant_ai.plugins.manager import Registry, registry
 
 __all__ = [
     "API_VERSION",

@@ -62,6 +62,3 @@ def _names(field: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, (tuple, list)) or not all(isinstance(name, str) for name in value):
         raise _wrong(field, value, "a tuple of names of variants")
     return tuple(value)
-
-
-__all__ = ["checked"]

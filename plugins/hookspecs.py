@@ -22,7 +22,7 @@ import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pluggy
 
@@ -106,14 +106,19 @@ class LazyEntry(Entry):
         target: Any = self.load()
         return self.call() if callable(target) else target
 
-    def require(self, made: object, kind: type, noun: str) -> None:
-        """Raise PluginError unless the object that was made is of the type. noun: what it is to be."""
-        if not isinstance(made, kind):
-            raise PluginError(
-                f"plugin {self.plugin!r}: {self.target!r} of the {noun} {self.name!r} is a "
-                f"{type(made).__name__}, not {'an' if kind.__name__[0] in 'AEIO' else 'a'} "
-                f"{kind.__name__}"
-            )
+    def require(self, made: object, kind: type, noun: str) -> Any:
+        """Return an object that was made. Raises PluginError if it is not of the type. noun: what it is
+        to be."""
+        if isinstance(made, kind):
+            return made
+        article = "an" if kind.__name__[0] in "AEIO" else "a"
+        raise self.error(noun, f"is a {type(made).__name__}, not {article} {kind.__name__}")
+
+    def error(self, noun: str, problem: str) -> PluginError:
+        """Error about the target, which should be a `noun`."""
+        return PluginError(
+            f"plugin {self.plugin!r}: {self.target!r} of the {noun} {self.name!r} {problem}"
+        )
 
 
 @dataclass(frozen=True)
@@ -137,10 +142,7 @@ class RulesEntry(LazyEntry):
 
         made = self.call(spec)
         if not isinstance(made, Rules):
-            raise PluginError(
-                f"plugin {self.plugin!r}: {self.target!r} of the rules engine {self.name!r} made "
-                f"a {type(made).__name__}, not Rules"
-            )
+            raise self.error("rules engine", f"made a {type(made).__name__}, not Rules")
         return made
 
 
@@ -152,9 +154,7 @@ class ReaderEntry(VariantsEntry):
         """The reader. Raises PluginError if it cannot be made or is not a GameReader."""
         from variant_ai.core.data.read.game_reader import GameReader
 
-        made = self.call_or_take()
-        self.require(made, GameReader, "reader")
-        reader: GameReader = made
+        reader: GameReader = self.require(self.call_or_take(), GameReader, "reader")
         return reader
 
 
@@ -166,9 +166,7 @@ class NotationEntry(VariantsEntry):
         """The notation. Raises PluginError if it cannot be made or is not a Notation."""
         from variant_ai.core.rules.text.notation import Notation
 
-        made = self.call_or_take()
-        self.require(made, Notation, "notation")
-        notation: Notation = made
+        notation: Notation = self.require(self.call_or_take(), Notation, "notation")
         return notation
 
 
@@ -180,15 +178,12 @@ class NetworkEntry(LazyEntry):
         """The builder. Raises PluginError if it cannot be made or is not a builder."""
         from variant_ai.core.nets import NetworkBuilder
 
-        made = self.call_or_take()
-        start = f"plugin {self.plugin!r}: {self.target!r} of the net {self.name!r} is"
-        if not isinstance(made, NetworkBuilder):
-            raise PluginError(f"{start} a {type(made).__name__}, not a NetworkBuilder")
+        made: NetworkBuilder = self.require(self.call_or_take(), NetworkBuilder, "net")
         missing = [word for word in NetworkBuilder.__annotations__ if not hasattr(made, word)]
         if missing:
-            raise PluginError(f"{start} a builder without {', '.join(missing)}")
+            raise self.error("net", f"is a builder without {', '.join(missing)}")
         if made.name != self.name:  # checkpoints know the net by it
-            raise PluginError(f"{start} a builder that calls itself {made.name!r}")
+            raise self.error("net", f"is a builder that calls itself {made.name!r}")
         return made
 
 
@@ -225,9 +220,7 @@ class EvaluatorEntry(LazyEntry):
         """The evaluator. Raises PluginError if it cannot be made or is not an Evaluator."""
         from variant_ai.core.inference import Evaluator
 
-        made = self.call(request)
-        self.require(made, Evaluator, "evaluator")
-        evaluator: Evaluator = made
+        evaluator: Evaluator = self.require(self.call(request), Evaluator, "evaluator")
         return evaluator
 
 
@@ -236,58 +229,48 @@ class CommandEntry(LazyEntry):
     """A command of `variant-ai`; the target is a click command, `summary` its line in `--help`."""
 
 
-class Hooks:
+class Hooks(Protocol):
     """Every hook takes nothing and returns the entries of this plugin (any iterable, or None)."""
 
     @hookspec
     def register_variants(self) -> Iterable[VariantEntry]:
         """Variants, each a YAML spec."""
-        raise NotImplementedError
 
     @hookspec
     def register_rules(self) -> Iterable[RulesEntry]:
         """Rules engines beside `kernel` and `fairy`."""
-        raise NotImplementedError
 
     @hookspec
     def register_readers(self) -> Iterable[ReaderEntry]:
         """Readers of game files."""
-        raise NotImplementedError
 
     @hookspec
     def register_notations(self) -> Iterable[NotationEntry]:
         """Ways to write moves."""
-        raise NotImplementedError
 
     @hookspec
     def register_networks(self) -> Iterable[NetworkEntry]:
         """Network architectures."""
-        raise NotImplementedError
 
     @hookspec
     def register_encoders(self) -> Iterable[EncoderEntry]:
         """Encoders of positions and of moves."""
-        raise NotImplementedError
 
     @hookspec
     def register_searches(self) -> Iterable[SearchEntry]:
         """Searches."""
-        raise NotImplementedError
 
     @hookspec
     def register_trainers(self) -> Iterable[TrainerEntry]:
         """Trainers."""
-        raise NotImplementedError
 
     @hookspec
     def register_evaluators(self) -> Iterable[EvaluatorEntry]:
         """Evaluators of positions."""
-        raise NotImplementedError
 
     @hookspec
     def register_commands(self) -> Iterable[CommandEntry]:
         """Commands of `variant-ai`."""
-        raise NotImplementedError
 
 
 HOOKS: dict[str, type[Entry]] = {

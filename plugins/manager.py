@@ -20,8 +20,6 @@ from variant_ai.plugins.hookspecs import (
     NotationEntry,
     ReaderEntry,
     RulesEntry,
-    SearchEntry,
-    TrainerEntry,
     VariantEntry,
 )
 from variant_ai.plugins.host import FACTORIES, PluginHost, PluginInfo
@@ -80,11 +78,6 @@ class Registry(PluginHost):
         return self._by_name("register_rules", RulesEntry)
 
     @property
-    def encoders(self) -> dict[str, EncoderEntry]:
-        """Encoders of plugins."""
-        return self._by_name("register_encoders", EncoderEntry)
-
-    @property
     def networks(self) -> dict[str, NetworkEntry]:
         """Network architectures of plugins."""
         return self._by_name("register_networks", NetworkEntry)
@@ -93,16 +86,6 @@ class Registry(PluginHost):
     def evaluators(self) -> dict[str, EvaluatorEntry]:
         """Evaluators of plugins."""
         return self._by_name("register_evaluators", EvaluatorEntry)
-
-    @property
-    def searches(self) -> dict[str, SearchEntry]:
-        """Searches of plugins."""
-        return self._by_name("register_searches", SearchEntry)
-
-    @property
-    def trainers(self) -> dict[str, TrainerEntry]:
-        """Trainers of plugins."""
-        return self._by_name("register_trainers", TrainerEntry)
 
     @property
     def commands(self) -> dict[str, CommandEntry]:
@@ -315,6 +298,3 @@ def _registered_names() -> dict[tuple[str, ...], tuple[str, tuple[str, ...]]]:
 def registry() -> Registry:
     """The registry of this process. `registry.cache_clear()` looks for plugins again."""
     return Registry()
-
-
-__all__ = ["PluginInfo", "Registry", "registry"]

@@ -5,7 +5,7 @@ The code that reads them is `variant_ai.core.spec`.
 
 from variant_ai.core.renamed import moved_names
 
-_NAMES = (
+_ERRORS = (
     "DataError",
     "EngineError",
     "FenError",
@@ -14,6 +14,8 @@ _NAMES = (
     "SpecError",
     "UnknownNameError",
     "VariantAIError",
+)
+_OTHERS = (
     "VariantSpec",
     "builtin_specs",
     "encoding_hash",
@@ -23,4 +25,8 @@ _NAMES = (
     "spec_hash",
 )
 
-__getattr__ = moved_names(__name__, dict.fromkeys(_NAMES, "variant_ai.core.spec"))
+__getattr__ = moved_names(
+    __name__,
+    dict.fromkeys(_ERRORS, "variant_ai.core.errors")
+    | dict.fromkeys(_OTHERS, "variant_ai.core.spec"),
+)

@@ -357,7 +357,7 @@ def _check_variants(seconds: float, broken: set[str]) -> Iterator[Check]:
     if broken & {"numpy", "numba", "pyffish", "torch"}:
         yield Check("self-test", "note", "not run", "fix the imports above first")
         return
-    from variant_ai.core.testing import check_variant
+    from variant_ai.core.testing.variant_check import check_variant
 
     share = seconds / max(1, len(registry().variants))
     for name, entry in registry().variants.items():

@@ -29,7 +29,7 @@ from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
-    from variant_ai.core.testing import Report
+    from variant_ai.core.testing.random_games import Report
 
 
 _output_option = click.option("-o", "--output", type=FILE, help="File to write instead of stdout.")
@@ -259,7 +259,7 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
     back; positions with their mirror images and with colours exchanged; and the ONNX file of a
     small net with the spec's planes and actions. Exit status 1 if anything differs.
     """
-    from variant_ai.core.testing import check_spec
+    from variant_ai.core.testing.variant_check import check_spec
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from variant_ai.core.draw.layout import CELL, MARGIN, Layout
 from variant_ai.core.rules.position import view
@@ -46,8 +46,9 @@ def coordinates(layout: Layout) -> Iterator[str]:
     yield "</g>"
 
 
-def _shaded(layout: Layout, shades: Sequence[str]) -> Iterator[str]:
-    for square, shade in enumerate(shades):
+def _shaded(layout: Layout, shades: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """Squares in colours."""
+    for square, shade in shades:
         x, y = layout.centre(square)
         yield _rectangle(x - CELL / 2, y - CELL / 2, CELL, CELL, shade)
 
@@ -67,16 +68,15 @@ def _squares(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None) ->
     chequered = spec.drawing.board == "chequered" and shades is None
     base = LIGHT if chequered else PLAIN
     yield _rectangle(layout.left, layout.top, width, height, base)
-    for square in range(layout.files * layout.ranks):
-        x, y = layout.centre(square)
+    if chequered:
+        squares = range(layout.files * layout.ranks)
         # a1 is dark on every board
-        if chequered and (square % layout.files + square // layout.files) % 2 == 0:
-            yield _rectangle(x - CELL / 2, y - CELL / 2, CELL, CELL, DARK)
+        dark = [s for s in squares if (s % layout.files + s // layout.files) % 2 == 0]
+        yield from _shaded(layout, [(square, DARK) for square in dark])
     if shades is None:
-        for square, shade in _own_shades(spec).items():
-            x, y = layout.centre(square)
-            yield _rectangle(x - CELL / 2, y - CELL / 2, CELL, CELL, shade)
-    yield from _shaded(layout, shades or ())
+        yield from _shaded(layout, _own_shades(spec).items())
+    else:
+        yield from _shaded(layout, enumerate(shades))
     if not chequered:
         yield f'<g stroke="{FRAME}" stroke-width="1.5">'
         for column in range(1, layout.files):
@@ -95,7 +95,7 @@ def _squares(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None) ->
 def _lines(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None) -> Iterator[str]:
     files, ranks = layout.files, layout.ranks
     yield _rectangle(layout.left, layout.top, files * CELL, ranks * CELL, PAPER, radius=6)
-    yield from _shaded(layout, shades or ())
+    yield from _shaded(layout, enumerate(shades or ()))
     yield f'<g stroke="{FRAME}" stroke-width="1.8" stroke-linecap="round" fill="none">'
     for rank in range(ranks):
         yield _between(layout, rank * files, rank * files + files - 1)

@@ -24,6 +24,7 @@ from variant_ai.core.rules.position import (
     move_argument,
     move_kind,
     move_origin,
+    move_squares,
     move_target,
     piece_colour,
     piece_type,
@@ -127,12 +128,7 @@ def _fonts() -> list[str]:
 
 
 def _last(spec: VariantSpec, layout: Layout, move: int) -> Iterator[str]:
-    if move_kind(move) == PASS:
-        return
-    squares = [move_target(move)]
-    if move_kind(move) != DROP:
-        squares.append(move_origin(move))
-    for square in squares:
+    for square in move_squares(move):
         x, y = layout.centre(square)
         if spec.drawing.board == "lines":
             yield (

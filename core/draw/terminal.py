@@ -8,12 +8,8 @@ from unicodedata import east_asian_width
 from variant_ai.core.draw.piece_images import sign
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
-    DROP,
-    PASS,
     Position,
-    move_kind,
-    move_origin,
-    move_target,
+    move_squares,
     piece_colour,
     piece_type,
 )
@@ -41,7 +37,7 @@ def board_text(
     """
     types = PieceTypes(spec)
     files, ranks = spec.board.files, spec.board.ranks
-    moved = _squares_of(last_move)
+    moved = () if last_move is None else move_squares(last_move)
     cells = [
         _cell(spec, types, int(position["board"][0, square]), signs)
         for square in range(files * ranks)
@@ -119,14 +115,6 @@ def _held(
         if count:
             shown = _cell(spec, types, 1 + kind + 32 * colour, signs)
             yield f"{shown} x {count}" if count > 1 else shown
-
-
-def _squares_of(move: int | None) -> set[int]:
-    if move is None or move_kind(move) == PASS:
-        return set()
-    if move_kind(move) == DROP:
-        return {move_target(move)}
-    return {move_origin(move), move_target(move)}
 
 
 def _width(text: str) -> int:

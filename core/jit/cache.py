@@ -28,7 +28,7 @@ import llvmlite.binding
 import numba
 from numba.core.codegen import get_host_cpu_features
 
-from variant_ai.core.system.cache_folders import base_folders
+from variant_ai.core.system.cache_folders import base_folders, make_private
 
 KEPT_FOLDERS = 6
 """Number of a module's folders that are kept when a new one is created."""
@@ -115,21 +115,17 @@ def _candidates() -> Iterator[Path]:
 
 
 def _make(base: Path, folder: Path, stem: str) -> bool:
-    """Create a private folder if needed. Return False if it cannot be written or belongs to another
-    user: cached code is executed when it is loaded, so it must be ours.
-    """
-    try:
-        base.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not folder.is_dir():
-            folder.mkdir(exist_ok=True, mode=0o700)
-            _prune(base, stem)
-        else:
-            os.utime(folder)  # in use: folders of other versions do not displace it
-        owner = base.stat().st_uid
-    except OSError:
+    """Create a private folder if needed. Return False if it, or its parent, is not ours."""
+    if not make_private(base):
         return False
-    ours = not hasattr(os, "getuid") or owner == os.getuid()
-    return ours and os.access(folder, os.W_OK)
+    is_new = not folder.is_dir()
+    if not make_private(folder):
+        return False
+    if is_new:
+        _prune(base, stem)
+    else:
+        os.utime(folder)  # in use: folders of other versions do not displace it
+    return True
 
 
 def _prune(base: Path, stem: str) -> None:

@@ -46,8 +46,8 @@ from variant_ai.core.reinforce.learn.window_training import (
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.reinforce.report.reinforce_report import RunningReport
+from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.interrupts import stop_on_signal
@@ -101,7 +101,7 @@ class Reinforcement:
         self.settings = settings
         self.spec = spec
         self.folder = ReinforceFolder(folder)
-        self.rules = rules or rules_for(spec)
+        self.rules = rules or make_rules(spec)
         self.watcher = watcher or Watcher()
         self._builders, self._evaluators = builders, evaluators
         net = configure_start(settings, spec, start, builders)

@@ -1,12 +1,11 @@
 """Rules of a variant: positions, moves, legality, game ends, FEN and move text.
 
 Rules engines have names. Two are built in and imported at first use; plugins add theirs with
-`register_rules_engine`. README.md lists the modules in reading order.
+`register_rules`. README.md lists the modules in reading order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from variant_ai.core.errors import FenError, SpecError
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
 
-__all__ = ["RULES_ENGINES", "make_rules", "register_rules_engine", "rules_engines"]
+__all__ = ["RULES_ENGINES", "make_rules"]
 
 
 def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:
@@ -33,16 +32,3 @@ def make_rules(spec: VariantSpec, engine: str | None = None) -> Rules:
         message = f"variant {spec.variant!r}: rules.start: {error}"
         raise SpecError(message, keys=("rules", "start")) from error
     return rules
-
-
-def register_rules_engine(name: str, factory: Callable[[VariantSpec], Rules] | str) -> None:
-    """Add an engine: a Rules class, a function of the spec, or `module:object` to import late.
-
-    Adding the same engine twice has no effect. Raises PluginError if another one has the name.
-    """
-    RULES_ENGINES.register(name, factory)
-
-
-def rules_engines() -> tuple[str, ...]:
-    """Names that `make_rules` accepts."""
-    return RULES_ENGINES.names

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from variant_ai.core.rules.position import Position, piece_colour, piece_type
+from variant_ai.core.rules.position import Position, piece_colour, piece_type, view
 from variant_ai.core.spec.schema import Piece, VariantSpec
+from variant_ai.core.spec.zones import square_of
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,10 @@ class PieceTypes:
     def castling_rights(self) -> tuple[CastlingRight, ...]:
         """Rights of the first player in spec order, then of the second player (ranks mirrored), with
         the squares of the start position."""
-        files, ranks = self.spec.board.files, self.spec.board.ranks
+        board = self.spec.board
 
         def square(name: str, colour: int) -> int:
-            file, rank = ord(name[0]) - 97, int(name[1:]) - 1
-            return (rank if colour == 0 else ranks - 1 - rank) * files + file
+            return view(square_of(name, board), colour, board.files, board.ranks, "mirror")
 
         rights: list[CastlingRight] = []
         for colour in (0, 1):

@@ -26,26 +26,28 @@ from variant_ai.core.errors import FenError
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import (
     DROP,
+    MAX_CLOCK,
     PASS,
     POSITION,
     PROMOTION,
     Position,
-    last_move,
+    add_last_move,
     move_argument,
     move_kind,
     move_origin,
     move_target,
     piece_code,
-    piece_type,
     position_key,
 )
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
-from variant_ai.core.rules.verdicts import move_count_detail, progress_plies, stalemate_detail
+from variant_ai.core.rules.verdicts import (
+    move_count_detail,
+    mover_resets,
+    progress_plies,
+    stalemate_detail,
+)
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
-
-MAX_CLOCK = 32_000
-"""Greatest clock of a record."""
 
 
 class PlainRules(Rules):
@@ -110,7 +112,7 @@ class PlainRules(Rules):
         # position.copy() copies records field by field and takes ten times as long
         after: Position = np.frombuffer(bytearray(position.tobytes()), POSITION)
         move = int(move)
-        resets = self._resets_clock(position, move)
+        resets = mover_resets(self.types, position, move)
         self.change(after, move)
         record = after[0]
         if (
@@ -123,9 +125,7 @@ class PlainRules(Rules):
         record["ply"] += 1
         record["ep"] = -1
         record["repetitions"] = 0
-        if self._kept:
-            record["last_moves"][1 : self._kept] = position["last_moves"][0, : self._kept - 1]
-            record["last_moves"][0] = last_move(move)
+        add_last_move(after, position, move, self._kept)
         royal = self.types.royal
         for colour in (0, 1) if royal >= 0 else ():
             at = np.flatnonzero(record["board"] == piece_code(royal, colour))
@@ -154,14 +154,6 @@ class PlainRules(Rules):
         return None
 
     # --- counters ----------------------------------------------------------------------------
-
-    def _resets_clock(self, position: Position, move: int) -> bool:
-        """Return True if the move resets the clock whether or not it captures."""
-        kind, reset = move_kind(move), self.spec.rules.no_progress.reset
-        if kind in (DROP, PASS):
-            return kind == DROP and "drops" in reset
-        code = int(position["board"][0, move_origin(move)])
-        return code != 0 and self.types.all[piece_type(code)].symbol in reset
 
     @staticmethod
     def _captured(before: Position, after: Position, move: int) -> bool:

@@ -32,6 +32,8 @@ from variant_ai.core.jit import array, element
 
 MAX_SQUARES = 128
 MAX_LAST_MOVES = 8
+MAX_CLOCK = 32_000
+"""Greatest clock of a record."""
 MAX_HAND_KINDS = 16
 MAX_RIGHTS = 6
 """Castling rights of both colours."""
@@ -114,6 +116,15 @@ def move_extra(move: int) -> int:
     return move >> 22 & 127
 
 
+def move_squares(move: int) -> tuple[int, ...]:
+    """Target and origin of a move; only the target of a drop, none of a pass."""
+    if move_kind(move) == PASS:
+        return ()
+    return (
+        (move_target(move),) if move_kind(move) == DROP else (move_target(move), move_origin(move))
+    )
+
+
 def piece_type(code: int) -> int:
     """Type of a non-empty piece code."""
     return (code - 1) & 31
@@ -133,6 +144,13 @@ def last_move(move: int) -> int:
     128; 0 stands for an unknown move."""
     origin = MAX_SQUARES if move_kind(move) == DROP else move_origin(move)
     return 1 + move_target(move) + origin * MAX_SQUARES
+
+
+def add_last_move(after: Position, before: Position, move: int, kept: int) -> None:
+    """Set the `kept` last moves of the position after a move."""
+    if kept:
+        after["last_moves"][0, 1:kept] = before["last_moves"][0, : kept - 1]
+        after["last_moves"][0, 0] = last_move(move)
 
 
 _SQUARE = re.compile(r"([a-z])([1-9][0-9]?)\Z")

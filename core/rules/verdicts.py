@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.pieces import PieceTypes
+from variant_ai.core.rules.position import (
+    DROP,
+    PASS,
+    Position,
+    move_kind,
+    move_origin,
+    piece_type,
+)
 from variant_ai.core.spec.schema import VariantSpec
 
 PLAYERS = ("first player", "second player")
@@ -28,6 +36,15 @@ def progress_plies(spec: VariantSpec, position: Position) -> int:
     if counted == "all":
         return clock
     return clock - 2 * max(0, int(position["checks"][0].max()) - counted)
+
+
+def mover_resets(types: PieceTypes, position: Position, move: int) -> bool:
+    """Return True if a move resets the clock of the move-count rule whether or not it captures."""
+    reset = types.spec.rules.no_progress.reset
+    if move_kind(move) in (DROP, PASS):
+        return move_kind(move) == DROP and "drops" in reset
+    code = int(position["board"][0, move_origin(move)])
+    return code != 0 and types.all[piece_type(code)].symbol in reset
 
 
 def stalemate_detail(spec: VariantSpec) -> str:

@@ -32,11 +32,13 @@ from variant_ai.core.search.report import Phases, Report
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.descent import FULL, STUCK
 from variant_ai.core.search.tree.edges import moves_to_search
-from variant_ai.core.search.tree.leaf_batch import ENOUGH, Batch, new_batch
+from variant_ai.core.search.tree.leaf_batch import ENOUGH, Batch
 from variant_ai.core.search.tree.shortest_mate import PATIENT, POSITIONS
 from variant_ai.core.search.tree_factory import (
     RestrictedRoots,
+    batch_for,
     encoder_and_rules,
+    leaf_planes,
     new_tree,
     with_last_moves,
 )
@@ -108,9 +110,8 @@ class Search(BaseSearch):
         self.set_game(Game(self.rules))
 
     def _new_batch(self) -> Batch:
-        compiled = self.encoder.compiled and not self.uniform
-        planes = int(np.prod(self.encoder.shape)) if compiled else 0
-        return new_batch(self.batch_rows, planes, self.params.max_depth)
+        depth = self.params.max_depth
+        return batch_for(self.encoder, self.evaluators[0], self.batch_rows, depth)
 
     # --- the position ----------------------------------------------------------------------------
 
@@ -423,10 +424,7 @@ class Search(BaseSearch):
         return ""
 
     def _submit(self, batch: Batch, rows: int) -> PendingBatch:
-        if self.encoder.compiled:
-            planes = batch.planes[:rows].reshape(rows, *self.encoder.shape)
-        else:
-            planes = self.encoder.planes(batch.positions[:rows])
+        planes = leaf_planes(self.encoder, batch, rows)
         return PendingBatch(batch, rows, self._pipeline.submit(planes))
 
     def _back_up(self, pending: PendingBatch) -> None:

@@ -1,24 +1,23 @@
-"""Parts that a search is built from: encoder, rules and tree, and roots with restricted moves."""
+"""Parts that a search is built from: encoder, rules, tree and batches, and roots with restricted moves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.game_tree import Tree
+from variant_ai.core.search.tree.leaf_batch import Batch, new_batch
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
-
-
-def rules_for(spec: VariantSpec) -> Rules:
-    from variant_ai.core.rules import make_rules
-
-    return make_rules(spec)
 
 
 def encoder_and_rules(
@@ -28,7 +27,7 @@ def encoder_and_rules(
     net may have other planes than the spec (`ModelInfo.own_spec`)."""
     own = evaluator.info.own_spec(spec)
     encoder = Encoder(own, "flat" if evaluator.info.head == "flat" else "map")
-    return encoder, rules if rules is not None and own is spec else rules_for(own)
+    return encoder, rules if rules is not None and own is spec else make_rules(own)
 
 
 def with_last_moves(game: Game, rules: Rules) -> Game:
@@ -46,6 +45,20 @@ def new_tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:
     from variant_ai.core.search.tree.slow_tree import SlowTree
 
     return SlowTree(encoder, rules, params)
+
+
+def batch_for(encoder: Encoder, evaluator: Evaluator, size: int, depth: int) -> Batch:
+    """Create a batch for `size` leaves on paths of at most `depth` edges, with the planes that compiled
+    code writes for the evaluator."""
+    compiled = encoder.compiled and not evaluator.is_uniform
+    return new_batch(size, int(np.prod(encoder.shape)) if compiled else 0, depth)
+
+
+def leaf_planes(encoder: Encoder, batch: Batch, rows: int) -> NDArray[np.float32]:
+    """Planes of the first rows of a batch, [rows, C, H, W]."""
+    if encoder.compiled:
+        return batch.planes[:rows].reshape(rows, *encoder.shape)
+    return encoder.planes(batch.positions[:rows])
 
 
 class RestrictedRoots:

@@ -16,6 +16,7 @@ from variant_ai.core.spec.issues import (
     betza_issues,
     listed_twice,
     unknown_pieces,
+    unknown_words,
     zone_issues,
 )
 from variant_ai.core.spec.plane_checks import check_input, check_policy, check_symmetry
@@ -178,9 +179,7 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
     rules = spec.rules
     path: Path = ("rules", "no_progress", "reset")
     words = ["captures", "drops", *spec.pieces]
-    for i, word in enumerate(rules.no_progress.reset):
-        if word not in words:
-            yield Issue((*path, i), unknown("event", word, words))
+    yield from unknown_words(path, "event", rules.no_progress.reset, words)
     yield from listed_twice(path, rules.no_progress.reset, "event")
     if rules.insufficient_material and (spec.hands is not None or rules.wins):
         other = "hands" if spec.hands is not None else "`wins`"
@@ -384,11 +383,11 @@ def _check_drawing(spec: VariantSpec) -> Iterator[Issue]:
             yield Issue(("drawing", "figures", symbol), message)
     for zone, colour in drawing.squares.items():
         yield from zone_issues(spec, ("drawing", "squares", zone), zone)
-        if not _COLOUR.match(colour):
-            message = f"{colour!r} is not a colour; accepted: such as '#b3201b'"
-            yield Issue(("drawing", "squares", zone), message)
+        yield from _colour_issues(("drawing", "squares", zone), colour)
     for i, ink in enumerate(drawing.inks or ()):
-        if not _COLOUR.match(ink):
-            yield Issue(
-                ("drawing", "inks", i), f"{ink!r} is not a colour; accepted: such as '#b3201b'"
-            )
+        yield from _colour_issues(("drawing", "inks", i), ink)
+
+
+def _colour_issues(path: Path, colour: str) -> Iterator[Issue]:
+    if not _COLOUR.match(colour):
+        yield Issue(path, f"{colour!r} is not a colour; accepted: such as '#b3201b'")

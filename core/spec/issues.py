@@ -39,19 +39,24 @@ def betza_issues(path: Path, moves: str) -> Iterator[Issue]:
         yield Issue(path, str(error))
 
 
+def unknown_words(
+    path: Path, kind: str, words: Iterable[str], known: Iterable[str]
+) -> Iterator[Issue]:
+    """Check that all words of a list are known."""
+    known = list(known)
+    for i, word in enumerate(words):
+        if word not in known:
+            yield Issue((*path, i), unknown(kind, word, known))
+
+
 def unknown_pieces(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Iterator[Issue]:
     """Check that all letters of a list are pieces of the spec."""
-    for i, letter in enumerate(letters):
-        if letter not in spec.pieces:
-            yield Issue((*path, i), unknown("piece", letter, list(spec.pieces)))
+    return unknown_words(path, "piece", letters, spec.pieces)
 
 
 def not_in_hand(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Iterator[Issue]:
     """Check that all letters of a list are pieces that may be in hand."""
-    held = list(spec.hands.order) if spec.hands else []
-    for i, letter in enumerate(letters):
-        if letter not in held:
-            yield Issue((*path, i), unknown("piece in hand", letter, held))
+    return unknown_words(path, "piece in hand", letters, spec.hands.order if spec.hands else ())
 
 
 def listed_twice(path: Path, words: Sequence[str], kind: str = "piece") -> Iterator[Issue]:

@@ -13,15 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    create_model,
-)
+import pydantic
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from variant_ai.core.factories import DIALECTS
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, Setting
@@ -33,16 +26,14 @@ else:
 
 MAX_FILES = 12
 MAX_RANKS = 10
-MAX_SQUARES = 120
 MAX_PIECE_TYPES = 24
 MAX_HAND_KINDS = 16
 MAX_PLIES = 30_000
 """Greatest limit of the move-count rule; the clock of a FEN ends there."""
-MAX_FOLD = 100
 MAX_LENGTH = 11
 """Squares of a slide from edge to edge of the longest board."""
-MAX_COUNT = 1e6
-"""Greatest divisor of counts in input planes."""
+Divisor = Annotated[float, Field(gt=0, le=1e6)]
+"""Of a count in input planes."""
 
 Zone = str | tuple[str, ...]
 """`rank 2`, `rank 6-10`, `file a-c`, `d1-f3` (a rectangle), a zone's name, or a list of squares."""
@@ -152,7 +143,7 @@ class Hands(Model):
 class Repetition(Model):
     """Result of a repeated position. Checks and chases are judged by the moves of the cycle."""
 
-    fold: int = Field(default=3, ge=2, le=MAX_FOLD, description="occurrence at which the game ends")
+    fold: int = Field(default=3, ge=2, le=100, description="occurrence at which the game ends")
     otherwise: Literal["draw", "loss of first player", "loss of mover"] = "draw"
     perpetual_check: Literal["loss", "draw"] = "draw"
     perpetual_chase: Literal["axf", "none"] = "none"
@@ -233,7 +224,7 @@ class AttackPlanes(Model):
 class CapturedCount(Model):
     by: Who
     order: tuple[str, ...]
-    max: float = Field(gt=0, le=MAX_COUNT)
+    max: Divisor
 
 
 class CapturedPlanes(Model):
@@ -246,7 +237,7 @@ class CapturedPlanes(Model):
 class HandCount(Model):
     of: Who
     order: tuple[str, ...]
-    max: float = Field(gt=0, le=MAX_COUNT)
+    max: Divisor
 
 
 class HandPlanes(Model):
@@ -281,7 +272,7 @@ class CastlingPlanes(Model):
 
 
 class Maximum(Model):
-    max: float = Field(gt=0, le=MAX_COUNT)
+    max: Divisor
 
 
 class MoveNumberPlane(Model):
@@ -294,7 +285,7 @@ class HalfmovePlane(Model):
 
 class ChecksCount(Model):
     of: Who
-    max: float = Field(gt=0, le=MAX_COUNT)
+    max: Divisor
 
 
 class ChecksPlane(Model):
@@ -389,7 +380,7 @@ def _search_field(row: Setting) -> Any:
 
 
 class Search(
-    create_model(  # type: ignore[misc]
+    pydantic.create_model(  # type: ignore[misc]
         "Search",
         __base__=Model,
         **{row.name: _search_field(row) for row in SEARCH_SETTINGS.values() if row.spec},

@@ -56,7 +56,7 @@ def zone_squares(zone: Zone, board: Board) -> frozenset[int]:
             raise SpecError(f"zone {zone!r} is empty; accepted: `rank {last}-{first}`")
         if first < 1 or last > board.ranks:
             raise SpecError(f"zone {zone!r} is outside the board's ranks 1-{board.ranks}")
-        return frozenset(range((first - 1) * board.files, last * board.files))
+        return _rectangle(range(board.files), range(first - 1, last), board)
     if match := _FILES.match(zone):
         left, right = ord(match[1]) - 97, ord(match[2] or match[1]) - 97
         if right < left:
@@ -64,17 +64,19 @@ def zone_squares(zone: Zone, board: Board) -> frozenset[int]:
             raise SpecError(message)
         if right >= board.files:
             raise SpecError(f"zone {zone!r} is outside files a-{chr(96 + board.files)}")
-        return frozenset(
-            r * board.files + f for r in range(board.ranks) for f in range(left, right + 1)
-        )
+        return _rectangle(range(left, right + 1), range(board.ranks), board)
     if match := _RECTANGLE.match(zone):
         a, b = square_of(match[1], board), square_of(match[2], board)
         files = range(a % board.files, b % board.files + 1)
         ranks = range(a // board.files, b // board.files + 1)
         if not files or not ranks:
             raise SpecError(f"zone {zone!r} is empty: give its lower left corner first")
-        return frozenset(r * board.files + f for r in ranks for f in files)
+        return _rectangle(files, ranks, board)
     if _SQUARE.match(zone):
         return frozenset((square_of(zone, board),))
     names = ", ".join(board.zones) or "none"
     raise SpecError(f"{zone!r} is not a zone; accepted: {ACCEPTED} (named here: {names})")
+
+
+def _rectangle(files: range, ranks: range, board: Board) -> frozenset[int]:
+    return frozenset(rank * board.files + file for rank in ranks for file in files)

@@ -25,19 +25,20 @@ def base_folders() -> Iterator[Path]:
         yield Path.home() / ".cache" / "variant-ai"
 
 
-def cache_folder(name: str) -> Path | None:
-    """Return a private folder of that name, created if necessary; None if none is writable.
+def make_private(folder: Path) -> bool:
+    """Create a private folder if needed. Return False if it cannot be written or belongs to another
+    user: what is cached is trusted when it is read back, and code is executed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        ours = not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
+        return ours and os.access(folder, os.W_OK)
+    except OSError:
+        return False
 
-    Its files are read back and trusted, so it must belong to this user.
-    """
-    for base in base_folders():
-        folder = base / name
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            ours = not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
-            if ours and os.access(folder, os.W_OK):
-                return folder
-    return None
+
+def cache_folder(name: str) -> Path | None:
+    """Return a private folder of that name, created if necessary; None if none is writable."""
+    return next((base / name for base in base_folders() if make_private(base / name)), None)
 
 
 def keep_newest(folder: Path, files: int) -> None:

@@ -135,11 +135,8 @@ class _Comparison:
             self._mirrored(position, moves)
 
     def _differ(self, promise: str, position: Position, move: int | None, message: str) -> None:
-        if self.report.agrees:
-            text = "" if move is None else f", move {self._text(move)}"
-            self.report.first_difference = (
-                f"{promise}: FEN {self.rules.fen(position)}{text}: {message}"
-            )
+        text = "" if move is None else f", move {self._text(move)}"
+        self.report.differ(f"{promise}: FEN {self.rules.fen(position)}{text}: {message}")
 
     def _text(self, move: int) -> str:
         return uci_text(self.rules, move)

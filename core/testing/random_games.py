@@ -55,6 +55,10 @@ class Report:
         """True if no difference was found."""
         return not self.first_difference
 
+    def differ(self, message: str) -> None:
+        """Keep the first difference."""
+        self.first_difference = self.first_difference or message
+
     @property
     def verdict(self) -> str:
         """`skipped`, `differs` or `agrees`."""

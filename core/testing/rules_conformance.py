@@ -244,10 +244,9 @@ class _ComparedGame:
         self.fen, self.moves = theirs, []
 
     def _differ(self, message: str) -> None:
-        if self.report.agrees:
-            here = self.rules.fen(self.position)
-            played = f" (after {' '.join(self.moves)} from {self.fen})" if self.moves else ""
-            self.report.first_difference = f"{here}{played}: {message}"
+        here = self.rules.fen(self.position)
+        played = f" (after {' '.join(self.moves)} from {self.fen})" if self.moves else ""
+        self.report.differ(f"{here}{played}: {message}")
 
 
 def _same_except_counters(a: Position, b: Position) -> bool:

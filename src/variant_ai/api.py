@@ -309,7 +309,7 @@ class Engine(Closing):
         nodes: for each of them, 800 if neither is given; movetime: seconds for all together. The
         engine's own tree is unchanged.
         """
-        from variant_ai.core.search.forest.position_analysis import analyse_many
+        from variant_ai.core.search.forest.position_searches import analyse_many
 
         positions = _listed(positions)
         if not positions:

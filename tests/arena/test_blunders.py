@@ -14,9 +14,9 @@ from variant_ai.core.arena.games.generated_games import Dropped, Ended
 from variant_ai.core.arena.games.player_games import PlayerGames
 from variant_ai.core.arena.match.referee import MOVE_LIMIT
 from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.spec import EngineError
 
 
 class Scripted(ToyEngine):

@@ -26,11 +26,11 @@ from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.arena.programs.engine_process import GAMES_FOLDERS
 from variant_ai.core.arena.programs.program_player import UciPlayer, program_player
 from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.errors import DataError, EngineError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
-from variant_ai.core.spec import DataError, EngineError
 from variant_ai.plugins import registry
 
 VARIANTS = sorted(name for name, e in registry().variants.items() if e.plugin == name)

@@ -17,11 +17,12 @@ from variant_ai.core.arena.games.openings import (
 )
 from variant_ai.core.data.read.line_formats import MoveListReader
 from variant_ai.core.data.read.resolve import Resolver
+from variant_ai.core.errors import DataError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import core_notations
-from variant_ai.core.spec import DataError, builtin_specs, load_spec
+from variant_ai.core.spec import builtin_specs, load_spec
 
 
 def test_openings_from_a_file(one_rules: Rules, tmp_path: Path) -> None:

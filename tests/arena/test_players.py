@@ -19,11 +19,10 @@ from variant_ai.core.arena.programs.program_player import (
     uci_limits,
 )
 from variant_ai.core.arena.programs.uci_client import CycloneClient, parse_ucci_option
-from variant_ai.core.errors import SettingError
+from variant_ai.core.errors import EngineError, MoveError, SettingError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.spec import EngineError, MoveError
 from variant_ai.plugins import registry
 
 FAKE = Path(__file__).with_name("fake_engine.py")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from variant_ai.core.arena.games.openings import policy_lines
+from variant_ai.core.errors import DataError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.spec import DataError
 from variant_ai.plugins import registry
 
 

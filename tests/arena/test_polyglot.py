@@ -12,10 +12,10 @@ import chess.polyglot
 import pytest
 
 from variant_ai.core.arena.games.openings import Opening, book_lines, book_moves, book_rejection
+from variant_ai.core.errors import DataError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.spec import DataError
 from variant_ai.plugins import registry
 
 START = 0x463B96181691FC9C

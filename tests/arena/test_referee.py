@@ -17,10 +17,10 @@ from variant_ai.core.arena.match.referee import (
 )
 from variant_ai.core.arena.players.player import Allowance, Fault, Reply, Turn
 from variant_ai.core.data.game_record import MATE
+from variant_ai.core.errors import EngineError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.spec import EngineError
 from variant_ai.plugins import registry
 
 NODES = Allowance(nodes=1)

@@ -17,8 +17,7 @@ from variant_ai.core.arena.tables.elo import (
     superiority,
 )
 from variant_ai.core.arena.tables.sprt import Sprt, pair_counts
-from variant_ai.core.errors import SettingError
-from variant_ai.core.spec import DataError
+from variant_ai.core.errors import DataError, SettingError
 
 # --- Elo -----------------------------------------------------------------------------------------
 

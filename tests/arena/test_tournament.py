@@ -43,13 +43,13 @@ from variant_ai.core.data.read.importer import Importer
 from variant_ai.core.data.read.pgn import PgnReader
 from variant_ai.core.data.read.resolve import Resolver
 from variant_ai.core.data.store.game_store import Store, StoreWriter
-from variant_ai.core.errors import EngineError, SettingError
+from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy import fairy_rules as fairy
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import SanNotation, core_notations
-from variant_ai.core.spec import DataError, VariantSpec
+from variant_ai.core.spec import VariantSpec
 from variant_ai.plugins import registry
 
 FAKE = Path(__file__).with_name("fake_engine.py")

@@ -14,7 +14,7 @@ import pytest
 
 from variant_ai.core.arena.programs.engine_process import Answer, engine_command
 from variant_ai.core.arena.programs.uci_client import UciClient, parse_option
-from variant_ai.core.spec import EngineError
+from variant_ai.core.errors import EngineError
 
 FAKE = Path(__file__).with_name("fake_engine.py")
 FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"

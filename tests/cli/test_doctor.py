@@ -15,7 +15,7 @@ from variant_ai.cli.host import doctor
 from variant_ai.cli.main import cli
 from variant_ai.core.spec import builtin_specs
 from variant_ai.core.system.text_tables import WIDTH
-from variant_ai.core.testing import check_variant
+from variant_ai.core.testing.variant_check import check_variant
 from variant_ai.plugins import Registry
 
 VARIANTS = ("crazyhouse", "xiangqi")

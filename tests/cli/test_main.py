@@ -16,7 +16,8 @@ from click.testing import CliRunner
 
 from variant_ai.cli.common import console as common
 from variant_ai.cli.main import COMMANDS, VariantGroup, cli
-from variant_ai.core.spec import DataError, builtin_specs
+from variant_ai.core.errors import DataError
+from variant_ai.core.spec import builtin_specs
 
 HEAVY = ("numpy", "torch", "pydantic", "numba", "onnxruntime", "pyffish", "rich")
 

@@ -12,7 +12,8 @@ from variant_ai.cli.main import cli
 from variant_ai.cli.variants.spec_text import board_drawing, moves_in_words
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.core.spec.json_schema import schema_text
-from variant_ai.core.testing import Report, variant_check
+from variant_ai.core.testing import variant_check
+from variant_ai.core.testing.random_games import Report
 
 SCHEMA = Path(__file__).resolve().parents[2] / "specs" / "schema.json"
 

@@ -14,9 +14,10 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.data.store.stored_moves import RulesCodec, codes_hash
 from variant_ai.core.encoding import MoveCodec
+from variant_ai.core.errors import DataError, MoveError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.position import PASS, make_move, square_index
-from variant_ai.core.spec import DataError, MoveError, builtin_specs, load_spec
+from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.spec.schema import VariantSpec
 
 BYTES_A_PLY = 1.7

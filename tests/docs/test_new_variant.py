@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
-from variant_ai.core.spec import SpecError, builtin_specs, parse_spec
+from variant_ai.core.spec import builtin_specs, parse_spec
 from variant_ai.core.spec.betza import UNSUPPORTED, BetzaError, parse_betza
 from variant_ai.core.spec.schema import Piece, Rules
 

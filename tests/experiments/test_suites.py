@@ -9,10 +9,10 @@ from arena_players import ToyPlayer
 
 from variant_ai.core.arena.players.player import Allowance, Fault
 from variant_ai.core.data.game_record import MATE
+from variant_ai.core.errors import DataError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import core_notations
-from variant_ai.core.spec import DataError
 from variant_ai.plugins import registry
 from variant_ai_experiments.puzzle_suites import read_suite, solve
 

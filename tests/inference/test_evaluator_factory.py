@@ -10,19 +10,14 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.inference import EvaluatorRequest, UniformEvaluator, make_evaluator
 from variant_ai.core.inference.choosing import evaluator_timing as measure
 from variant_ai.core.inference.choosing import fastest_evaluator as auto
 from variant_ai.core.inference.choosing import saved_choices as kept
 from variant_ai.core.inference.model_file import find_model_file, read_model_file
 from variant_ai.core.nets.checksums import serialised
-from variant_ai.core.spec import (
-    DataError,
-    UnknownNameError,
-    VariantAIError,
-    builtin_specs,
-    load_spec,
-)
+from variant_ai.core.spec import builtin_specs, load_spec
 
 
 @pytest.fixture

@@ -12,15 +12,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from variant_ai.core.errors import DataError, UnknownNameError
 from variant_ai.core.inference import OnnxEvaluator, RandomEvaluator, UniformEvaluator
-from variant_ai.core.spec import (
-    DataError,
-    UnknownNameError,
-    builtin_specs,
-    encoding_hash,
-    load_spec,
-    parse_spec,
-)
+from variant_ai.core.spec import builtin_specs, encoding_hash, load_spec, parse_spec
 
 SPEC = load_spec(builtin_specs()["xiangqi"])
 SHAPE = (28, 10, 9)

@@ -13,13 +13,13 @@ import pytest
 import torch
 from onnx import numpy_helper
 
+from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.inference import EvaluatorRequest, OnnxEvaluator, make_evaluator
 from variant_ai.core.inference.backends.onnx_backend import PROVIDERS
 from variant_ai.core.inference.backends.torch_backend import TorchEvaluator
 from variant_ai.core.inference.choosing import evaluator_timing as measure
 from variant_ai.core.inference.choosing import fastest_evaluator as auto
 from variant_ai.core.nets.checksums import serialised
-from variant_ai.core.spec import DataError, VariantAIError
 
 
 class Machine:

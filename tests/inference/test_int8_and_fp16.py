@@ -9,12 +9,12 @@ import onnx
 import pytest
 from onnx import TensorProto
 
+from variant_ai.core.errors import DataError
 from variant_ai.core.inference import OnnxEvaluator, make_evaluator
 from variant_ai.core.inference.int8_check import METADATA_KEY, KnownAnswers, softmax
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata
-from variant_ai.core.spec import DataError
 from variant_ai.core.train.measure.reduced_precision import Sample, write_fp16, write_int8
 
 

@@ -44,6 +44,7 @@ def test_the_old_name_warns(name: str) -> None:
     [
         ("specs", "VariantAIError"),
         ("specs", "load_spec"),
+        ("core.spec", "SpecError"),
         ("core.rules.kernel", "KernelRules"),
         ("core.rules.fairy", "FairyRules"),
         ("core.data.store", "Store"),

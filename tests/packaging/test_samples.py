@@ -13,8 +13,8 @@ from variant_ai.cli.main import cli
 from variant_ai.core.arena.programs.engine_process import engine_command
 from variant_ai.core.arena.programs.uci_client import UciClient
 from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
-from variant_ai.core.spec import EngineError
 from variant_ai.plugins import VariantEntry, registry
 
 SAMPLES = {name: entry for name, entry in registry().variants.items() if entry.sample}

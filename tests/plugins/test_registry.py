@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from variant_ai.core.errors import DataError, PluginError, SpecError, UnknownNameError
 from variant_ai.core.factories import RULES_ENGINES
-from variant_ai.core.spec import DataError, PluginError, SpecError, UnknownNameError, builtin_specs
+from variant_ai.core.spec import builtin_specs
 from variant_ai.core.spec.catalogue import user_specs
 from variant_ai.plugins import (
     API_VERSION,

@@ -22,7 +22,7 @@ from variant_ai.core.errors import (
     UnknownNameError,
     VariantAIError,
 )
-from variant_ai.core.rules import make_rules, register_rules_engine, rules_engines
+from variant_ai.core.rules import RULES_ENGINES, make_rules
 from variant_ai.core.rules.fairy.fairy_rules import FairyRules, position_key
 from variant_ai.core.rules.fairy.fairy_stockfish import (
     FairyVariant,
@@ -272,9 +272,9 @@ def test_engines_by_name() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'kernel'"):
         make_rules(spec, "kernal")
     with pytest.raises(PluginError, match="already exists"):
-        register_rules_engine("fairy", make_rules)
-    register_rules_engine("also-fairy", FairyRules)
-    assert "also-fairy" in rules_engines()
+        RULES_ENGINES.register("fairy", make_rules)
+    RULES_ENGINES.register("also-fairy", FairyRules)
+    assert "also-fairy" in RULES_ENGINES.names
     assert make_rules(spec, "also-fairy").legal_moves(make_rules(spec).position()).dtype == np.int32
 
 

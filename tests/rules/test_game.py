@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.errors import FenError, MoveError
+from variant_ai.core.errors import FenError, MoveError, SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, spec_settings
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import move_kind
 from variant_ai.core.rules.text.notation import uci
-from variant_ai.core.spec import SpecError, VariantSpec
+from variant_ai.core.spec import VariantSpec
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "xiangqi_repetition.json").read_text(encoding="utf-8")

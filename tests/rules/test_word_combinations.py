@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from variant_ai.core.errors import FenError
+from variant_ai.core.errors import FenError, SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import SanNotation, uci
-from variant_ai.core.spec import SpecError, builtin_specs, parse_spec
+from variant_ai.core.spec import builtin_specs, parse_spec
 
 
 def rules_of(name: str, *changes: tuple[str, str]) -> Rules:

@@ -14,24 +14,18 @@ from safetensors.torch import save_file
 import variant_ai
 from variant_ai.cli.common.search_options import spec_of_model
 from variant_ai.core.encoding import ENCODER_VERSION, Encoder
+from variant_ai.core.errors import DataError
 from variant_ai.core.inference import OnnxEvaluator, make_evaluator
 from variant_ai.core.nets import configure_net
 from variant_ai.core.nets.onnx_export import export_onnx
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import last_move
-from variant_ai.core.search.forest.position_analysis import analyse_many
+from variant_ai.core.search.forest.position_searches import analyse_many
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams
-from variant_ai.core.spec import (
-    DataError,
-    VariantSpec,
-    builtin_specs,
-    encoding_hash,
-    load_spec,
-    parse_spec,
-)
+from variant_ai.core.spec import VariantSpec, builtin_specs, encoding_hash, load_spec, parse_spec
 from variant_ai.core.spec.plane_layout import policy_planes
 
 TEXT = Path(builtin_specs()["minixiangqi"]).read_text()

@@ -15,9 +15,8 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.inference import Evaluation, RandomEvaluator, UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.forest import position_analysis
-from variant_ai.core.search.forest.position_analysis import analyse_many
-from variant_ai.core.search.forest.position_searches import PositionSearches
+from variant_ai.core.search.forest import position_searches
+from variant_ai.core.search.forest.position_searches import PositionSearches, analyse_many
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.pipeline import Pipeline
 from variant_ai.core.search.report import Report
@@ -58,7 +57,7 @@ def test_reports_are_those_of_ordinary_searches(
     """One that has one waiting leaf at a time, too."""
     monkeypatch.setattr(Pipeline, "depth", 1)
     monkeypatch.setattr(Search, "_shorten", lambda *_: None)
-    monkeypatch.setattr(position_analysis, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(position_searches, "MOST_AT_ONCE", 4)
     rules = rules_of(variant)
     encoder = Encoder(rules.spec)
     evaluator = net(encoder.shape, encoder.actions)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from variant_ai.core.inference import Evaluation, UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.text.notation import uci
-from variant_ai.core.search.forest.position_analysis import analyse_many
+from variant_ai.core.search.forest.position_searches import analyse_many
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.tree.repetition import past_of, times_before

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from variant_ai.core.spec import SpecError, builtin_specs, parse_spec
+from variant_ai.core.errors import SpecError
+from variant_ai.core.spec import builtin_specs, parse_spec
 
 
 def error_message(name: str, *changes: tuple[str, str]) -> str:

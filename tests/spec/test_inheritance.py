@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from variant_ai.core.errors import SpecError
 from variant_ai.core.spec import (
-    SpecError,
     VariantSpec,
     builtin_specs,
     encoding_hash,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from variant_ai.core.arena.players.player_spec import read_yaml
-from variant_ai.core.errors import SettingError
-from variant_ai.core.spec import SpecError, builtin_specs, load_spec, parse_spec
+from variant_ai.core.errors import SettingError, SpecError
+from variant_ai.core.spec import builtin_specs, load_spec, parse_spec
 from variant_ai.core.spec.files.yaml_reader import location_of, parse_yaml, plain_values
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from messages import error_message
 
-from variant_ai.core.spec import SpecError, builtin_specs, parse_spec
+from variant_ai.core.errors import SpecError
+from variant_ai.core.spec import builtin_specs, parse_spec
 from variant_ai.core.spec.catalogue import spec_names
 from variant_ai.specs.names import FAIRY_NAMES, SHIPPED
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.rules import register_rules_engine
+from variant_ai.core.errors import SpecError
+from variant_ai.core.rules import RULES_ENGINES
 from variant_ai.core.rules.interface import Outcome
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.position import Position
-from variant_ai.core.spec import SpecError, VariantSpec, builtin_specs, load_spec
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.testing import check_game_ends
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "xiangqi_repetition.json"
@@ -40,7 +41,7 @@ class Endless(KernelRules):
 
 
 def test_a_wrong_end_is_named_by_fen_and_moves() -> None:
-    register_rules_engine("endless", Endless)
+    RULES_ENGINES.register("endless", Endless)
     spec = load_spec(builtin_specs()["xiangqi"])
     starts = ["3k5/9/9/9/9/9/9/9/4R4/5K3 w - - 118 1"]
     report = check_game_ends(spec, 20, 1, engine="endless", starts=starts, max_plies=10)

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from variant_ai.core import testing
+from variant_ai import testing
 from variant_ai.core.spec import builtin_specs, load_spec
-from variant_ai.core.testing import Report, check_spec, variant_check
+from variant_ai.core.testing import variant_check
+from variant_ai.testing import Report, check_spec
 
 
 @pytest.mark.parametrize("name", testing.__all__)
@@ -17,7 +18,14 @@ def test_every_name_can_be_imported_and_is_described(name: str) -> None:
     home = getattr(found, "__module__", found.__name__)
     assert home.startswith("variant_ai.core.testing.")
     assert found.__doc__
-    assert name == "Report" or re.search(rf"\b{name}\b", testing.__doc__ or "")
+    assert re.search(rf"\b{name}\b", testing.__doc__ or "")
+
+
+def test_the_old_name_of_the_kit_still_works() -> None:
+    from variant_ai.core import testing as old
+
+    with pytest.warns(DeprecationWarning, match=r"variant_ai\.testing\.check_search"):
+        assert old.check_search is testing.check_search
 
 
 def test_an_unknown_name_is_an_error() -> None:

@@ -18,8 +18,8 @@ from variant_ai.core.reinforce.games.game_journal import game_line
 from variant_ai.core.reinforce.games.game_supply import LocalGames
 from variant_ai.core.reinforce.games.self_play import Resignations
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.rules import make_rules as make_usual_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
 
 
@@ -30,7 +30,7 @@ class PlayerSetup:
     spec: str
     """The spec as JSON, so that the machine need not have its file."""
     settings: ReinforceSettings
-    make_rules: Callable[[VariantSpec], Rules] = rules_for
+    make_rules: Callable[[VariantSpec], Rules] = make_usual_rules
     find_evaluators: Callable[[], Plugins] = dict
     """Returns the evaluators of plugins."""
 

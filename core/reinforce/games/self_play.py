@@ -28,13 +28,13 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.chosen_search import forest_settings, plain_search
 from variant_ai.core.reinforce.games.game_journal import PLAYER
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled, shuffled_start
 from variant_ai.core.search.forest.forest_arrays import ENDED, RESIGNED
 from variant_ai.core.search.forest.forest_search import ForestSearch, SearchedMove
-from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
 
 CAPPED = "max plies"
@@ -102,7 +102,7 @@ class BaseSelfPlay(ABC):
         self.spec = spec
         self.settings = settings
         self.generation = generation
-        self.rules = rules or rules_for(spec)
+        self.rules = rules or make_rules(spec)
         self.resignations = Resignations()
         self.positions = 0
         """Recorded positions of the games that have ended."""
@@ -306,7 +306,7 @@ class SelfPlay(BaseSelfPlay):
     def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
         forest = self._forest
         if not self._playing:
-            for tree in range(forest.games):
+            for tree in range(forest.trees):
                 self._start(tree)
         while True:
             while self._ended:
@@ -439,7 +439,7 @@ def make_self_play(
     rules: Rules | None = None,
 ) -> BaseSelfPlay:
     """Make the player for a variant: `SelfPlay` if its rules are compiled, otherwise `SlowSelfPlay`."""
-    rules = rules or rules_for(spec)
+    rules = rules or make_rules(spec)
     kind = SelfPlay if is_compiled(rules) else SlowSelfPlay
     return kind(
         spec,

@@ -19,9 +19,9 @@ from variant_ai.core.reinforce.ladder.batch_players import (
     make_batch_player,
 )
 from variant_ai.core.reinforce.reinforce_settings import SearchChoice
+from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
 
 AT_ONCE = 128
@@ -69,7 +69,7 @@ def play_match(
     but `nodes`; there is no noise. stop: ends the match when it returns True; the score counts the games
     that have ended by then. Raises DataError if an evaluator does not fit the variant.
     """
-    rules = rules or rules_for(spec)
+    rules = rules or make_rules(spec)
 
     def player_of(evaluator: Evaluator) -> BatchPlayer:
         return make_batch_player(

@@ -31,8 +31,8 @@ from variant_ai.core.reinforce.ladder.ladder_record import (
 )
 from variant_ai.core.reinforce.ladder.net_match import match_openings, play_match
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.tree_factory import rules_for
 from variant_ai.core.spec.schema import VariantSpec
 
 RECORD, PICTURE = "ladder.json", "ladder.svg"
@@ -69,7 +69,7 @@ class RunLadder:
         self.folder = folder
         self.spec = spec
         self.settings = settings
-        self.rules = rules or rules_for(spec)
+        self.rules = rules or make_rules(spec)
         ladder = settings.ladder
         if ladder.gate and ladder.games == 0:
             raise SettingError("ladder: a gate needs games, and `games` is 0")

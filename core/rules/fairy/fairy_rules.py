@@ -33,11 +33,11 @@ from variant_ai.core.rules.position import (
     CASTLING,
     DROP,
     EN_PASSANT,
+    MAX_CLOCK,
     PASS,
     Position,
-    last_move,
+    add_last_move,
     move_kind,
-    move_origin,
     move_target,
     piece_colour,
     piece_type,
@@ -49,6 +49,7 @@ from variant_ai.core.rules.verdicts import (
     PLAYERS,
     idle_winner,
     move_count_detail,
+    mover_resets,
     ordinal,
     progress_plies,
     stalemate_detail,
@@ -56,9 +57,6 @@ from variant_ai.core.rules.verdicts import (
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.text_tables import counted
-
-MAX_CLOCK = 32_000
-"""Greatest clock of a record."""
 
 MAX_STATES = 8192
 """Positions whose results are cached."""
@@ -146,10 +144,7 @@ class FairyRules(Rules):
         else:
             after["clock"] = min(int(position["clock"][0]) + 1, MAX_CLOCK)
             after["checks"] = position["checks"]
-        kept = last_moves_shown(self.spec)
-        if kept:
-            after["last_moves"][0, 1:kept] = position["last_moves"][0, : kept - 1]
-            after["last_moves"][0, 0] = last_move(int(move))
+        add_last_move(after, position, int(move), last_moves_shown(self.spec))
         self._sign(after, next_state)
         carrier = with_state(after, next_state)
         counts = self.spec.rules.no_progress.checks_counted != "all"
@@ -347,18 +342,10 @@ class FairyRules(Rules):
         return Outcome(winner, "repetition", occurrence)
 
     def _resets_clock(self, position: Position, move: int) -> bool:
-        reset = self.spec.rules.no_progress.reset
-        kind = move_kind(move)
-        if kind == DROP:
-            return "drops" in reset
-        if kind == PASS:
-            return False
-        board = position["board"][0]
-        mover = int(board[move_origin(move)])
-        captured = kind == EN_PASSANT or (kind != CASTLING and board[move_target(move)] != 0)
-        if captured and "captures" in reset:
-            return True
-        return mover != 0 and self.types.all[piece_type(mover)].symbol in reset
+        kind, target = move_kind(move), position["board"][0, move_target(move)]
+        captured = kind not in (DROP, CASTLING, PASS) and (kind == EN_PASSANT or target != 0)
+        counts = captured and "captures" in self.spec.rules.no_progress.reset
+        return counts or mover_resets(self.types, position, move)
 
     def _reject_unplayable(self, position: Position, state: State, text: str) -> None:
         """Raise FenError if the side that has just moved is in check."""

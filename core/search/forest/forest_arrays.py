@@ -66,19 +66,19 @@ CHOICE = np.dtype(
         ("fast_nodes", "i8"),
         ("full_share", "f8"),
         ("considered", "i8"),
-        ("forced", "f8"),
-        ("epsilon", "f8"),
-        ("alpha", "f8"),  # 0: 10 / legal moves
-        ("sampled", "i8"),  # plies in which moves are sampled
-        ("hot", "f8"),  # temperature of the first sampled ply
-        ("cold", "f8"),  # of the last one
+        ("forced_playouts", "f8"),
+        ("noise_epsilon", "f8"),
+        ("noise_alpha", "f8"),  # 0: 10 / legal moves
+        ("sampled_plies", "i8"),  # plies in which moves are sampled
+        ("temperature", "f8"),  # temperature of the first sampled ply
+        ("temperature_end", "f8"),  # of the last one
         ("resign_below", "f8"),
         ("resign_plies", "i8"),
         ("fold", "i8"),  # occurrences that end a game
     ],
     align=True,
 )
-"""Settings of the choice of moves; one record."""
+"""Settings of the choice of moves by the names of `ForestSettings`; one record."""
 Choice: TypeAlias = Annotated[NDArray[np.void], array(CHOICE)]
 
 ENTRY = np.dtype(

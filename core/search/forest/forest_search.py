@@ -7,7 +7,7 @@ searches one position and ends: for matches of two nets, and for many positions 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,8 +18,6 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel.giving_check import new_checks, new_trial
-from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.search.compiled_settings import Settings, compile_settings
 from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
@@ -28,17 +26,13 @@ from variant_ai.core.search.forest.forest_arrays import (
     cells_of,
     new_forest,
 )
-from variant_ai.core.search.forest.forest_kernels import answer, begin, gather
+from variant_ai.core.search.forest.forest_kernels import begin, gather
 from variant_ai.core.search.forest.halving import schedule_table
-from variant_ai.core.search.interface import check_shape
+from variant_ai.core.search.forest.shared_batches import SharedBatches
 from variant_ai.core.search.settings import SearchParams
-from variant_ai.core.search.tree.descent import Scratch
 from variant_ai.core.search.tree.leaf_batch import new_batch
-from variant_ai.core.search.tree.priors import EXPANDER
-from variant_ai.core.search.tree_factory import encoder_and_rules, with_last_moves
+from variant_ai.core.search.tree_factory import with_last_moves
 from variant_ai.core.spec.schema import VariantSpec
-
-_NO_DRAWS = np.zeros(0, np.float32)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +107,7 @@ def params_of(spec: VariantSpec, settings: ForestSettings, reduction: float) -> 
     )
 
 
-class ForestSearch:
+class ForestSearch(SharedBatches):
     """Trees of G games that share one evaluator. Not for several threads."""
 
     def __init__(
@@ -127,14 +121,8 @@ class ForestSearch:
     ) -> None:
         """Reserve the memory of `games` trees. Raises DataError if the shapes of the evaluator and the
         spec's planes differ, or if the rules are not compiled."""
+        super().__init__(spec, evaluator, games, rules)
         self.settings = settings
-        self.games = games
-        self.evaluations = 0
-        """Positions evaluated so far."""
-        self.encoder, self.rules = encoder_and_rules(evaluator, spec, rules)
-        if not isinstance(self.rules, KernelRules):
-            raise DataError(f"{spec.variant} has rules that are not compiled")
-        self._set(evaluator)
         own = self.rules.spec
         self._compiled = _compiled_settings(own, settings, settings.fpu_reduction)
         self._noisy = _compiled_settings(own, settings, 0.0)
@@ -155,16 +143,6 @@ class ForestSearch:
         )
         planes = int(np.prod(self.encoder.shape)) if self.encoder.compiled else 0
         self._batch = new_batch(games, planes, settings.nodes + 2)
-        self._scratch = Scratch(np.zeros(1, EXPANDER), new_checks(), new_trial())
-        self._owners = np.zeros(games, np.int64)
-
-    def _set(self, evaluator: Evaluator) -> None:
-        check_shape(self.encoder, evaluator)
-        self.evaluator = evaluator
-
-    def set_evaluator(self, evaluator: Evaluator) -> None:
-        """Evaluate with another net of the same shape from now on; searches go on. Raises DataError."""
-        self._set(evaluator)
 
     @property
     def states(self) -> NDArray[np.int64]:
@@ -205,7 +183,7 @@ class ForestSearch:
         record["resigns"] = resigns
         f.randoms[tree] = np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
         begin(
-            self._tables,
+            self.rules.tables,
             self._compiled,
             self._choice,
             f,
@@ -221,60 +199,27 @@ class ForestSearch:
         """Search a game on that the rules did not end after all."""
         self.forest.trees[tree]["state"] = SEARCHING
 
-    @property
-    def _tables(self) -> NDArray[np.void]:
-        assert isinstance(self.rules, KernelRules)
-        tables: NDArray[np.void] = self.rules.tables
-        return tables
-
-    def step(self, evaluate: Callable[[NDArray[np.float32]], object] | None = None) -> int:
+    def step(self) -> int:
         """Evaluate a leaf of each searched tree. Returns the number of leaves; 0 if all games have
         ended, the log is full, or all visits of this step ended without a leaf. Raises DataError for
         an evaluation that is not a number."""
-        f, b = self.forest, self._batch
         rows = int(
             gather(
-                self._tables,
+                self.rules.tables,
                 self.encoder.input_record,
                 self._choice,
                 self._compiled,
                 self._noisy,
-                f,
-                b,
+                self.forest,
+                self._batch,
                 self._scratch,
                 self._owners,
                 np.int64(0),
-                np.int64(self.games),
+                np.int64(self.trees),
             )
         )
-        if rows == 0:
-            return 0
-        if self.encoder.compiled:
-            planes = b.planes[:rows].reshape(rows, *self.encoder.shape)
-        else:
-            planes = self.encoder.planes(b.positions[:rows])
-        out = self.evaluator.evaluate(planes)
-        done = int(
-            answer(
-                self._tables,
-                self.encoder.policy_record,
-                self.encoder.action_table,
-                self._compiled,
-                f,
-                b,
-                self._scratch,
-                np.int64(rows),
-                self._owners,
-                np.ascontiguousarray(out.value),
-                np.ascontiguousarray(out.policy),
-                _NO_DRAWS if out.wdl is None else np.ascontiguousarray(out.wdl[:, 1]),
-            )
-        )
-        if done != rows:
-            raise DataError(
-                f"{self.evaluator.info.source}: an evaluation is not a number; its weights are damaged"
-            )
-        self.evaluations += rows
+        if rows:
+            self._back_up(rows, self._evaluated(rows))
         return rows
 
     def entries(self) -> list[SearchedMove]:
@@ -316,19 +261,12 @@ def _compiled_settings(spec: VariantSpec, settings: ForestSettings, reduction: f
 def _choice_of(spec: VariantSpec, settings: ForestSettings) -> NDArray[np.void]:
     choice = np.zeros(1, CHOICE)
     c = choice[0]
-    c["gumbel"] = settings.gumbel
-    c["noise"] = settings.noise
-    c["nodes"] = settings.nodes
-    c["fast_nodes"] = settings.fast_nodes or max(1, settings.nodes // 6)
-    c["full_share"] = settings.full_share
-    c["considered"] = settings.considered
-    c["forced"] = settings.forced_playouts
-    c["epsilon"] = settings.noise_epsilon
-    c["alpha"] = settings.noise_alpha or 0.0
-    c["sampled"] = settings.sampled_plies
-    c["hot"] = settings.temperature
-    c["cold"] = settings.temperature_end
-    c["resign_below"] = -2.0 if settings.resign_below is None else settings.resign_below
-    c["resign_plies"] = settings.resign_plies
+    for name, value in dataclasses.asdict(settings).items():
+        if name in (CHOICE.names or ()):
+            c[name] = value or 0
+    if not settings.fast_nodes:
+        c["fast_nodes"] = max(1, settings.nodes // 6)
+    if settings.resign_below is None:
+        c["resign_below"] = -2.0
     c["fold"] = spec.rules.repetition.fold
     return choice

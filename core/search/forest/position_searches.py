@@ -1,5 +1,5 @@
 """`PositionSearches`: many positions searched at once with shared batches, as `Search` would search
-each of them.
+each of them; `analyse_many`: a report for each.
 
 They have the settings and the reports of an ordinary search. What differs: a search has one waiting
 leaf at a time, so that nothing is chosen by virtual losses; no tree is reused; a proven position keeps
@@ -9,19 +9,18 @@ the first proof.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel.giving_check import new_checks, new_trial
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
-from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.rules.position import POSITION
 from variant_ai.core.search.compiled_settings import compile_settings
 from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
@@ -33,34 +32,37 @@ from variant_ai.core.search.forest.forest_arrays import (
     graph_of,
     new_forest,
 )
-from variant_ai.core.search.forest.forest_kernels import answer, begin
+from variant_ai.core.search.forest.forest_kernels import begin
 from variant_ai.core.search.forest.position_kernels import gather_leaves
-from variant_ai.core.search.interface import check_shape
-from variant_ai.core.search.move.limits import MOST
+from variant_ai.core.search.forest.shared_batches import SharedBatches
+from variant_ai.core.search.interface import BaseSearch
+from variant_ai.core.search.move.limits import MOST, Limits
 from variant_ai.core.search.move.variations import make_report, visited_moves
 from variant_ai.core.search.report import Report
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.chases import Chases
-from variant_ai.core.search.tree.descent import FULL, Scratch
+from variant_ai.core.search.tree.descent import FULL
 from variant_ai.core.search.tree.edges import (
     Edges,
+    ReadableTree,
     edges_of,
     moves_to_search,
     prepare_root_edges,
 )
-from variant_ai.core.search.tree.leaf_batch import new_batch
-from variant_ai.core.search.tree.nodes import CELL, UNPROVEN, Arrays, bytes_used
-from variant_ai.core.search.tree.priors import EXPANDER
-from variant_ai.core.search.tree_factory import encoder_and_rules, with_last_moves
+from variant_ai.core.search.tree.nodes import CELL, UNPROVEN, Arrays
+from variant_ai.core.search.tree_factory import batch_for, encoder_and_rules, with_last_moves
 from variant_ai.core.spec.schema import VariantSpec
 
-_NO_DRAWS = np.zeros(0, np.float32)
+MOST_AT_ONCE = 256
+"""Most positions that are searched at once when only visits limit them."""
+USUAL_VISIT = 2048
+"""Bytes that a visit takes if a hundred moves are legal."""
 _NO_PRIORS = np.zeros(0, np.float32)
 
 
 @dataclass
-class _Search:
-    """The search of one position; its graph as reports read it (`variations.ReadableTree`)."""
+class _Search(ReadableTree):
+    """The search of one position; its graph as reports read it."""
 
     game: Game
     rules: Rules
@@ -69,6 +71,7 @@ class _Search:
     """Moves of the root to search; None: all."""
     arrays: Arrays
     root: int
+    memory: int
     begun: float
     root_priors: NDArray[np.float32]
     complete: bool = False
@@ -82,18 +85,8 @@ class _Search:
         self.root_edges = edges if self.complete else None
         return edges
 
-    def after(self, position: Position, move: int, child: int) -> Position:
-        return self.rules.play(position, move)
 
-    def counter(self, name: str) -> int:
-        return int(self.arrays.state[0][name])
-
-    @property
-    def hashfull(self) -> int:
-        return min(1000, bytes_used(self.arrays) * 1000 // self.arrays.nodes.nbytes)
-
-
-class PositionSearches:
+class PositionSearches(SharedBatches):
     """Trees that share one evaluator, each for the search of one position at a time. Not for several
     threads."""
 
@@ -115,31 +108,20 @@ class PositionSearches:
         Raises DataError if the shapes of the evaluator and the spec's planes differ, or if the rules
         are not compiled.
         """
-        self.encoder, known = encoder_and_rules(evaluator, spec, rules)
-        if not is_compiled(known):
-            raise DataError(f"{spec.variant} has rules that are not compiled")
-        self.rules = known
-        check_shape(self.encoder, evaluator)
-        self.evaluator = evaluator
-        self.trees = trees
-        self.evaluations = 0
-        """Positions evaluated so far."""
+        super().__init__(spec, evaluator, trees, rules)
         # One waiting leaf a tree: other ways to back up differ in nothing that it needs memory for.
         self.params = params.replace(backup="catch-up", virtual_loss=1.0)
-        self._compiled = compile_settings(known.spec, self.params)
+        self._compiled = compile_settings(self.rules.spec, self.params)
         self._choice = np.zeros(1, CHOICE)
         self._choice[0]["full_share"] = 1.0
         cells = max(1, (params.memory_mb << 20) // trees, 1 << 20) // CELL
         if nodes is not None:
             cells = min(cells, cells_of(nodes))
         depth = self.params.max_depth
-        self._chases = Chases(known)
+        self._chases = Chases(self.rules)
         forest = new_forest(trees, cells, depth, positions, np.zeros((2, 1), np.int32))
-        self._forest = forest._replace(verdicts=self._chases.verdicts)
-        encodes = self.encoder.compiled and not evaluator.is_uniform
-        self._batch = new_batch(trees, int(np.prod(self.encoder.shape)) if encodes else 0, depth)
-        self._scratch = Scratch(np.zeros(1, EXPANDER), new_checks(), new_trial())
-        self._owners = np.zeros(trees, np.int64)
+        self.forest = forest._replace(verdicts=self._chases.verdicts)
+        self._batch = batch_for(self.encoder, evaluator, trees, depth)
         self._progress = np.zeros(2, np.int64)
         self._searches: dict[int, _Search] = {}
         """By tree."""
@@ -153,7 +135,7 @@ class PositionSearches:
         """Search the last position of a game, which must not be its end, with `nodes` visits (None:
         as many as the memory holds). rng: of the noise and the choice of the move."""
         searched = with_last_moves(game, self.rules)
-        f = self._forest
+        f = self.forest
         line, count = int(f.sizes[2]), len(searched.positions)
         # of joined bytes: NumPy concatenates records slowly
         joined = b"".join(position.tobytes() for position in searched.positions)
@@ -174,6 +156,7 @@ class PositionSearches:
             moves_to_search(searched),
             arrays,
             int(arrays.state[0]["root"]),
+            arrays.nodes.nbytes,
             time.perf_counter(),
             _NO_PRIORS,
         )
@@ -181,7 +164,7 @@ class PositionSearches:
     def step(self) -> list[int]:
         """Evaluate a leaf of each search; returns the trees whose searches are complete since the last
         call. Raises DataError for an evaluation that is not a number."""
-        f = self._forest
+        f = self.forest
         self._progress[:] = 0
         while not gather_leaves(
             self.rules.tables,
@@ -206,48 +189,22 @@ class PositionSearches:
     def _judge(self, tree: int) -> None:
         """Judge the chase that the last descent of a tree has closed."""
         search = self._searches[tree]
-        descent = descent_of(self._forest, tree)
+        descent = descent_of(self.forest, tree)
         self._chases.judge(descent, search.arrays, self._batch.paths, list(search.game.moves))
 
     def _evaluate(self, rows: int) -> None:
-        f, b = self._forest, self._batch
         out = self._uniform
         if out is None:
-            if self.encoder.compiled:
-                planes = b.planes[:rows].reshape(rows, *self.encoder.shape)
-            else:
-                planes = self.encoder.planes(b.positions[:rows])
-            out = self.evaluator.evaluate(planes)
+            out = self._evaluated(rows)
             self._knows_draws = out.wdl is not None
-        done = int(
-            answer(
-                self.rules.tables,
-                self.encoder.policy_record,
-                self.encoder.action_table,
-                self._compiled,
-                f,
-                b,
-                self._scratch,
-                np.int64(rows),
-                self._owners,
-                np.ascontiguousarray(out.value),
-                np.ascontiguousarray(out.policy),
-                _NO_DRAWS if out.wdl is None else np.ascontiguousarray(out.wdl[:, 1]),
-            )
-        )
-        if done != rows:
-            fen = self.rules.fen(b.positions[done : done + 1].copy())
-            raise DataError(
-                f"{self.evaluator.info.source}: the net's output is not a number for the position {fen}"
-            )
-        self.evaluations += rows
+        self._back_up(rows, out)
         owners = self._owners[:rows]
-        for tree in owners[f.trees["prepared"][owners] == 0].tolist():
+        for tree in owners[self.forest.trees["prepared"][owners] == 0].tolist():
             self._prepare_root(tree)
 
     def _prepare_root(self, tree: int) -> None:
         """Add noise to the priors of an evaluated root, and restrict its moves."""
-        search, f = self._searches[tree], self._forest
+        search, f = self._searches[tree], self.forest
         end, priors = prepare_root_edges(
             search.arrays, search.root, self.params, search.allowed, search.rng
         )
@@ -273,7 +230,7 @@ class PositionSearches:
         )
 
     def _reason(self, tree: int, search: _Search) -> str:
-        record = self._forest.trees[tree]
+        record = self.forest.trees[tree]
         if search.arrays.nodes[search.root]["proof"] != UNPROVEN:
             return "solved"
         if record["stuck"]:
@@ -289,3 +246,85 @@ class PositionSearches:
         """Mean value of the last search of a tree for the player to move, in [-1, 1]."""
         search = self._searches[tree]
         return float(search.arrays.nodes[search.root]["q"])
+
+
+def analyse_many(
+    spec: VariantSpec,
+    evaluator: Evaluator,
+    games: Sequence[Game],
+    params: SearchParams | None = None,
+    *,
+    nodes: int | None = None,
+    movetime: float | None = None,
+    rules: Rules | None = None,
+) -> list[Report]:
+    """Search the last positions of games; returns a report for each, in order.
+
+    nodes: visits of each search. movetime: seconds for all of them together; with it all begin at
+    once, otherwise as many as the memory of `params` is enough for. Rules that are not compiled are
+    searched one position after the other. Raises DataError if the evaluator does not fit the spec.
+    """
+    params = params or SearchParams.of(spec)
+    reports = [Report(best=None, stopped_by="game over") for _ in games]
+    waiting = deque(index for index, game in enumerate(games) if game.outcome() is None)
+    if not waiting:
+        return reports
+    _, known = encoder_and_rules(evaluator, spec, rules)
+    if not is_compiled(known):
+        from variant_ai.core.search.search import Search
+
+        with Search(spec, evaluator, params, rules=known) as search:
+            _analyse_in_turn(search, games, nodes, movetime, waiting, reports)
+        return reports
+    deadline = None if movetime is None else time.perf_counter() + movetime
+    trees = len(waiting)
+    if nodes is not None and movetime is None:
+        fitting = (params.memory_mb << 20) // (USUAL_VISIT * (nodes + 1))
+        trees = min(trees, MOST_AT_ONCE, max(1, fitting))
+    searches = PositionSearches(
+        spec,
+        evaluator,
+        params,
+        trees,
+        positions=max(len(games[index].positions) for index in waiting),
+        nodes=nodes,
+        rules=known,
+    )
+    game_of: dict[int, int] = {}
+    """Index of the game that each tree searches."""
+
+    def start(tree: int) -> None:
+        game_of[tree] = waiting.popleft()
+        rng = np.random.default_rng([params.seed, game_of[tree]])
+        searches.start(tree, games[game_of[tree]], nodes, rng)
+
+    for tree in range(trees):
+        start(tree)
+    while game_of and (deadline is None or time.perf_counter() < deadline):
+        for tree in searches.step():
+            reports[game_of.pop(tree)] = searches.report(tree)
+            if waiting:
+                start(tree)
+    for tree, index in game_of.items():
+        reports[index] = searches.report(tree)
+    return reports
+
+
+def _analyse_in_turn(
+    search: BaseSearch,
+    games: Sequence[Game],
+    nodes: int | None,
+    movetime: float | None,
+    waiting: deque[int],
+    reports: list[Report],
+) -> None:
+    """Search one position after the other; each gets its share of the time that is left."""
+    begun = time.perf_counter()
+    while waiting:
+        share = None
+        if movetime is not None:
+            share = max(0.0, begun + movetime - time.perf_counter()) / len(waiting)
+        index = waiting.popleft()
+        search.clear()
+        search.set_game(games[index])
+        reports[index] = search.run(Limits(nodes=nodes, movetime=share))

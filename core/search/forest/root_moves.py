@@ -60,14 +60,14 @@ def prepare_root(c: Choice, f: Forest, g: Arrays, i: Number) -> None:
     else:
         total = 0.0
         if noisy:
-            alpha = c[0]["alpha"]
+            alpha = c[0]["noise_alpha"]
             if alpha <= 0.0:
                 alpha = 10.0 / n
             for e in range(n):
                 sample = gamma(f.randoms, i, alpha)
                 f.root_scores[scores + e] = sample
                 total += sample
-        epsilon = c[0]["epsilon"] if total > 0.0 else 0.0
+        epsilon = c[0]["noise_epsilon"] if total > 0.0 else 0.0
         for e in range(n):
             noise = np.float64(f.root_scores[scores + e]) / total if total > 0.0 else 0.0
             p = np.float64(decode_prior(g.priors[priors + e]))
@@ -173,11 +173,15 @@ def noisy_edge(c: Choice, s: Settings, f: Forest, g: Arrays, i: Number, root: Nu
     slots = np.int64(record["slots"])
     total = np.float64(record["visits"]) - 1.0
     scores = i * MAX_MOVES
-    if tree["full"] and c[0]["noise"] and c[0]["forced"] > 0.0:
+    if tree["full"] and c[0]["noise"] and c[0]["forced_playouts"] > 0.0:
         for e in range(np.int64(record["opened"])):
             n = np.int64(g.slots[slots + e]["visits"])
             p = np.float64(f.root_scores[scores + e])
-            if n > 0 and n < math.sqrt(c[0]["forced"] * p * total) and not is_lost(g, s, slots + e):
+            if (
+                n > 0
+                and n < math.sqrt(c[0]["forced_playouts"] * p * total)
+                and not is_lost(g, s, slots + e)
+            ):
                 return np.int64(e)
     edge: Number = select_edge(
         g, s, root, f.root_scores[scores : scores + MAX_MOVES], np.int64(record["count"])
@@ -245,7 +249,7 @@ def pruned_visits(
     opened = np.int64(record["opened"])
     total = np.int64(record["visits"]) - 1
     explore = s[0]["explore"][min(total, TABLED - 1)]
-    forced = tree["full"] and c[0]["noise"] and c[0]["forced"] > 0.0
+    forced = tree["full"] and c[0]["noise"] and c[0]["forced_playouts"] > 0.0
     most = np.int64(-1)
     best = np.int64(0)
     for e in range(n):
@@ -268,7 +272,7 @@ def pruned_visits(
         if forced and e != best:
             prior = np.float64(f.root_scores[scores + e])
             q = edge_value(g, s, slots + e)
-            spare = np.int64(math.sqrt(c[0]["forced"] * prior * total))
+            spare = np.int64(math.sqrt(c[0]["forced_playouts"] * prior * total))
             while spare > 0 and visits > 0 and q + explore * prior / visits < bound:
                 visits -= 1
                 spare -= 1
@@ -309,11 +313,11 @@ def chosen_edge(
             if edge != NO_EDGE:
                 return edge
     ply = np.int64(info["root_at"]) - np.int64(tree["first"])
-    if ply < c[0]["sampled"]:
+    if ply < c[0]["sampled_plies"]:
         share = 0.0
-        if c[0]["sampled"] > 1:
-            share = np.float64(ply) / np.float64(c[0]["sampled"] - 1)
-        temperature = c[0]["hot"] + share * (c[0]["cold"] - c[0]["hot"])
+        if c[0]["sampled_plies"] > 1:
+            share = np.float64(ply) / np.float64(c[0]["sampled_plies"] - 1)
+        temperature = c[0]["temperature"] + share * (c[0]["temperature_end"] - c[0]["temperature"])
         return sampled_edge(f, i, p, n, 1.0 / temperature)
     if not c[0]["gumbel"]:
         chosen = np.int64(0)

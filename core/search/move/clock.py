@@ -101,16 +101,6 @@ class Progress:
     visits_per_second: float = 0.0
 
 
-@dataclass(frozen=True)
-class _Move:
-    """Move that was sent to the client."""
-
-    ply: int
-    remaining: float
-    increment: float
-    meant: float
-
-
 class Lag:
     """Estimates the lag from the client's clock, move by move.
 
@@ -126,7 +116,8 @@ class Lag:
         """Seconds, smoothed over the last moves."""
         self.worst = FEARED
         """Seconds, the largest of the last moves."""
-        self._last: _Move | None = None
+        self._last: tuple[int, float, float, float] | None = None
+        """The move that was sent, as in `sent`."""
 
     def sent(self, ply: int, remaining: float, increment: float, meant: float) -> None:
         """Record a move that was sent.
@@ -134,7 +125,7 @@ class Lag:
         ply: ply of the game before the move. remaining, increment: state of the clock before the move.
         meant: time intended for the move. Times are in seconds.
         """
-        self._last = _Move(ply, remaining, increment, meant)
+        self._last = ply, remaining, increment, meant
 
     def shown(self, ply: int, remaining: float) -> None:
         """Update the lag with the clock before a move.
@@ -144,12 +135,13 @@ class Lag:
         """
         last = self._last
         self.forget_last()
-        if last is None or ply != last.ply + 2:
+        if last is None:
             return
-        spent = last.remaining + last.increment - remaining
-        if spent < 0 or (remaining % 1 == 0 and last.remaining % 1 == 0):
+        last_ply, before, increment, meant = last
+        spent = before + increment - remaining
+        if ply != last_ply + 2 or spent < 0 or (remaining % 1 == 0 and before % 1 == 0):
             return
-        seen = min(max(spent - last.meant, 0.0), MOST)
+        seen = min(max(spent - meant, 0.0), MOST)
         self.usual += GAIN * (seen - self.usual)
         self.worst = max(seen, MEMORY * self.worst)
 

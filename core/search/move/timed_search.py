@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
-from typing import Protocol
 
+from variant_ai.core.search.interface import BaseSearch
 from variant_ai.core.search.move.clock import Budget, Clock, Progress, TimeManager
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Report
@@ -24,16 +24,6 @@ LINES_WATCHED = 3
 LOOK_SHARE = 1 / 6
 """Share of the remaining time that a single evaluation may take: a large net may need more, and would
 then use up the time without a result."""
-
-
-class ClockableSearch(Protocol):
-    """Part of `Search` that is used here."""
-
-    def run(self, limits: Limits) -> Report: ...
-
-    def report(self, multipv: int = 1, *, pv: bool = True) -> Report: ...
-
-    def stop(self) -> None: ...
 
 
 def progress_of(report: Report, elapsed: float) -> Progress | None:
@@ -80,7 +70,7 @@ def pause_within(budget: Budget) -> float:
 
 
 def run_on_clock(
-    search: ClockableSearch,
+    search: BaseSearch,
     manager: TimeManager,
     clock: Clock,
     limits: Limits,
@@ -121,7 +111,7 @@ def run_on_clock(
 
 
 def _watch(
-    search: ClockableSearch,
+    search: BaseSearch,
     manager: TimeManager,
     budget: Budget,
     legal_moves: int,

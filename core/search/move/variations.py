@@ -4,58 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
 from variant_ai.core.rules.game import Game
-from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.position import Position
 from variant_ai.core.search.move.move_choice import choose, move_policy, pv_adjusted, ranking
 from variant_ai.core.search.report import Line, Report, centipawns
 from variant_ai.core.search.settings import SearchParams
-from variant_ai.core.search.tree.edges import Edges
-from variant_ai.core.search.tree.nodes import Arrays
+from variant_ai.core.search.tree.edges import Edges, ReadableTree
 
 LONGEST = 200
 """Maximum number of plies in a line."""
 VISITS_A_PLY = 500
 """Visits per ply of a depth limit, after which a shorter line is accepted if it cannot get longer."""
-
-
-class ReadableTree(Protocol):
-    """Searched graph, as reports read it."""
-
-    @property
-    def arrays(self) -> Arrays: ...
-
-    @property
-    def root(self) -> int:
-        """Node of the game's last position."""
-        ...
-
-    @property
-    def game(self) -> Game | None: ...
-
-    @property
-    def rules(self) -> Rules: ...
-
-    @property
-    def hashfull(self) -> int:
-        """Share of the memory in use, per mille."""
-        ...
-
-    def edges(self, node: int) -> Edges:
-        """Return the edges of a node."""
-        ...
-
-    def after(self, position: Position, move: int, child: int) -> Position:
-        """Position after a move that leads to the node `child`; 0: no node."""
-        ...
-
-    def counter(self, name: str) -> int:
-        """Return a counter of the present search, such as visits or evaluations."""
-        ...
 
 
 def order(edges: Edges, params: SearchParams) -> list[int]:

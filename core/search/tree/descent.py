@@ -23,7 +23,7 @@ from variant_ai.core.jit.arrays import Ints3D, Key
 from variant_ai.core.jit.functions import prefetch
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.game_ends import CHECKMATE, MOVE_COUNT, NO_END, end_of
-from variant_ai.core.rules.kernel.giving_check import CheckWork, checks_into
+from variant_ai.core.rules.kernel.giving_check import CheckWork, checks_into, new_checks, new_trial
 from variant_ai.core.rules.kernel.make_move import count_given_check, play_into, replay_into
 from variant_ai.core.rules.kernel.movegen import MoveLists, legal_moves_into
 from variant_ai.core.rules.kernel.rule_tables import Tables
@@ -58,7 +58,7 @@ from variant_ai.core.search.tree.nodes import (
     repeat_of,
     share,
 )
-from variant_ai.core.search.tree.priors import Expander
+from variant_ai.core.search.tree.priors import EXPANDER, Expander
 from variant_ai.core.search.tree.repetition import (
     JUDGE_FROM,
     JUDGE_SHARE,
@@ -124,6 +124,10 @@ class Scratch(NamedTuple):
     """CHECKS."""
     trial: Position
     """POSITION, shape (1,)."""
+
+
+def new_scratch() -> Scratch:
+    return Scratch(np.zeros(1, EXPANDER), new_checks(), new_trial())
 
 
 @borrowing

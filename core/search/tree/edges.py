@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.position import Position
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.nodes import (
     CHECKS_TRIED,
@@ -20,6 +23,7 @@ from variant_ai.core.search.tree.nodes import (
     UNPROVEN,
     WON,
     Arrays,
+    bytes_used,
     first_move,
     first_prior,
 )
@@ -44,6 +48,35 @@ class Edges:
     """Nodes; 0: none."""
     closes: NDArray[np.bool_]
     """True if at least half of the edge's visits closed a repetition."""
+
+
+class ReadableTree(ABC):
+    """Searched graph, as reports read it."""
+
+    arrays: Arrays
+    root: int
+    """Node of the game's last position."""
+    game: Game | None
+    rules: Rules
+    memory: int
+    """Most bytes that the graph may use."""
+
+    @abstractmethod
+    def edges(self, node: int) -> Edges:
+        """Return the edges of a node."""
+
+    def after(self, position: Position, move: int, child: int) -> Position:
+        """Position after a move that leads to the node `child`; 0: no node."""
+        return self.rules.play(position, move)
+
+    def counter(self, name: str) -> int:
+        """Return a counter of the present search, such as visits, evaluations or collisions."""
+        return int(self.arrays.state[0][name])
+
+    @property
+    def hashfull(self) -> int:
+        """Share of the memory in use, per mille."""
+        return min(1000, bytes_used(self.arrays) * 1000 // self.memory)
 
 
 def edge_arrays(g: Arrays, node: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:

@@ -14,7 +14,6 @@ from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel.giving_check import new_checks, new_trial
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.movegen import new_moves, new_work
 from variant_ai.core.rules.kernel.rule_tables import Tables
@@ -22,8 +21,14 @@ from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.compiled_settings import compile_settings
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.chases import Chases
-from variant_ai.core.search.tree.descent import NEEDS_JUDGE, PATH_INFO, Descent, Scratch, make_node
-from variant_ai.core.search.tree.edges import Edges, edges_of, prepare_root_edges
+from variant_ai.core.search.tree.descent import (
+    NEEDS_JUDGE,
+    PATH_INFO,
+    Descent,
+    make_node,
+    new_scratch,
+)
+from variant_ai.core.search.tree.edges import Edges, ReadableTree, edges_of, prepare_root_edges
 from variant_ai.core.search.tree.leaf_batch import Batch, abandon, complete, fill, new_batch
 from variant_ai.core.search.tree.nodes import (
     CLOSES_CYCLE,
@@ -37,14 +42,11 @@ from variant_ai.core.search.tree.nodes import (
     TABLE_SHARE,
     UNPROVEN,
     WON,
-    Arrays,
-    bytes_used,
     clear,
     new_arrays,
     reset_counters,
     share,
 )
-from variant_ai.core.search.tree.priors import EXPANDER
 from variant_ai.core.search.tree.repetition import is_single, past_of, repeatable
 from variant_ai.core.search.tree.reuse import SLICE, begin_reclaim, reclaim
 from variant_ai.core.search.tree.shortest_mate import MateShortener
@@ -59,7 +61,7 @@ _warm: set[str] = set()
 """Variants for which everything compiled was called once in this process."""
 
 
-class Tree:
+class Tree(ReadableTree):
     """The graph of one game."""
 
     def __init__(self, encoder: Encoder, rules: Rules, params: SearchParams) -> None:
@@ -68,9 +70,10 @@ class Tree:
         self.params = params
         self.settings = compile_settings(rules.spec, params)
         self.tables = self._new_tables()
-        self.arrays: Arrays = new_arrays(params.memory_mb << 20, params.backup != "catch-up")
+        self.memory = params.memory_mb << 20
+        self.arrays = new_arrays(self.memory, params.backup != "catch-up")
         self.root = 0
-        self.game: Game | None = None
+        self.game = None
         self._moves: list[int] = []
         """Moves of the game when it was set; the caller may have added moves since."""
         self._start: Position | None = None
@@ -82,7 +85,7 @@ class Tree:
         self._chases = Chases(rules)
         self.descent = self._new_descent(None)
         """Arrays of the present game and search; replaced by `set_game` and `prepare_root`."""
-        self.scratch: Scratch = Scratch(np.zeros(1, EXPANDER), new_checks(), new_trial())
+        self.scratch = new_scratch()
         if rules.spec.variant not in _warm:
             self._warm_up()
             _warm.add(rules.spec.variant)
@@ -144,10 +147,6 @@ class Tree:
         self.root = 0
         self._has_garbage = False
         self._chases.forget()
-
-    def after(self, position: Position, move: int, child: int) -> Position:
-        """Position after a move that leads to the node `child`; 0: no node."""
-        return self.rules.play(position, move)
 
     def judge_chases(self, on: bool) -> None:
         """Switch the judging of chases on or off; see `Search.judge_chases`."""
@@ -427,7 +426,7 @@ class Tree:
         batches. Returns False when nothing is left to free."""
         g = self.arrays
         crowded = 2 * int(g.state[0]["node_count"]) > len(g.heads)
-        crowded &= 2 * g.heads.nbytes <= (self.params.memory_mb << 20) // TABLE_SHARE
+        crowded &= 2 * g.heads.nbytes <= self.memory // TABLE_SHARE
         if crowded and g.state[0]["phase"] in (IDLE, MARKING):
             self.arrays = grown(g)
         if self.arrays.state[0]["phase"] == IDLE:
@@ -453,16 +452,9 @@ class Tree:
         while self.arrays.state[0]["phase"] in (SWEEPING, JOINING):
             reclaim(self.arrays, np.int64(1 << 20))
 
-    @property
-    def hashfull(self) -> int:
-        """Share of the memory in use, per mille."""
-        limit = self.params.memory_mb << 20
-        return min(1000, bytes_used(self.arrays) * 1000 // limit)
-
     # --- results ---------------------------------------------------------------------------------
 
     def edges(self, node: int) -> Edges:
-        """Return the edges of a node."""
         priors = self.descent.root_priors if node == self.root else _NOTHING
         return edges_of(self.arrays, node, priors)
 
@@ -470,10 +462,6 @@ class Tree:
     def path_info(self) -> np.void:
         """PATH_INFO record: root and result of the last descent."""
         return self.descent.path_info[0]  # type: ignore[no-any-return]
-
-    def counter(self, name: str) -> int:
-        """Return a counter of the present search, such as visits, evaluations or collisions."""
-        return int(self.arrays.state[0][name])
 
     @property
     def solved(self) -> bool:

@@ -151,17 +151,9 @@ STATE = np.dtype(
     align=True,
 )
 """State and counters of a graph."""
-COUNTERS = (
-    "visits",
-    "evaluations",
-    "terminals",
-    "collisions",
-    "merges",
-    "catches",
-    "cuts",
-    "depths",
-    "full",
-)
+_FIELDS = STATE.names or ()
+COUNTERS = _FIELDS[_FIELDS.index("visits") :]
+"""Fields of a graph's state that count what one search does."""
 IDLE, MARKING, SWEEPING, JOINING = range(4)
 
 

@@ -1,0 +1,80 @@
+"""`SharedBatches`: many trees that share one evaluator, the base of both kinds of forests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from variant_ai.core.errors import DataError
+from variant_ai.core.inference.interface import Evaluation, Evaluator
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel.kernel_rules import is_compiled
+from variant_ai.core.search.compiled_settings import Settings
+from variant_ai.core.search.forest.forest_arrays import Forest
+from variant_ai.core.search.forest.forest_kernels import answer
+from variant_ai.core.search.interface import check_shape
+from variant_ai.core.search.tree.descent import new_scratch
+from variant_ai.core.search.tree.leaf_batch import Batch
+from variant_ai.core.search.tree_factory import encoder_and_rules, leaf_planes
+from variant_ai.core.spec.schema import VariantSpec
+
+_NO_DRAWS = np.zeros(0, np.float32)
+
+
+class SharedBatches:
+    """Trees that share one evaluator. Not for several threads. A subclass makes the arrays."""
+
+    forest: Forest
+    _compiled: Settings
+    _batch: Batch
+
+    def __init__(
+        self, spec: VariantSpec, evaluator: Evaluator, trees: int, rules: Rules | None
+    ) -> None:
+        """Raises DataError if the shapes of the evaluator and the spec's planes differ, or if the rules
+        are not compiled."""
+        self.encoder, known = encoder_and_rules(evaluator, spec, rules)
+        if not is_compiled(known):
+            raise DataError(f"{spec.variant} has rules that are not compiled")
+        self.rules = known
+        self.set_evaluator(evaluator)
+        self.trees = trees
+        self.evaluations = 0
+        """Positions evaluated so far."""
+        self._scratch = new_scratch()
+        self._owners = np.zeros(trees, np.int64)
+        """Tree of each row of the batch."""
+
+    def set_evaluator(self, evaluator: Evaluator) -> None:
+        """Evaluate with another net of the same shape from now on; searches go on. Raises DataError."""
+        check_shape(self.encoder, evaluator)
+        self.evaluator = evaluator
+
+    def _evaluated(self, rows: int) -> Evaluation:
+        """Evaluate the leaves of the batch."""
+        return self.evaluator.evaluate(leaf_planes(self.encoder, self._batch, rows))
+
+    def _back_up(self, rows: int, out: Evaluation) -> None:
+        """Expand the leaves of the batch and back them up. Raises DataError for an evaluation that is not
+        a number."""
+        done = int(
+            answer(
+                self.rules.tables,
+                self.encoder.policy_record,
+                self.encoder.action_table,
+                self._compiled,
+                self.forest,
+                self._batch,
+                self._scratch,
+                np.int64(rows),
+                self._owners,
+                np.ascontiguousarray(out.value),
+                np.ascontiguousarray(out.policy),
+                _NO_DRAWS if out.wdl is None else np.ascontiguousarray(out.wdl[:, 1]),
+            )
+        )
+        if done != rows:
+            fen = self.rules.fen(self._batch.positions[done : done + 1].copy())
+            raise DataError(
+                f"{self.evaluator.info.source}: the net's output is not a number for the position {fen}"
+            )
+        self.evaluations += rows
