@@ -107,10 +107,12 @@ def layer(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[s
 
     search = _searching(engine)
     evaluator = search.evaluators[0]
-    if not Path(evaluator.info.source).is_file():
+    source = Path(evaluator.info.source)
+    if not source.is_file():
         raise DataError("what plays here is not the file of a net; it has no layers to show")
     game = with_last_moves(game, search.rules)
-    net = _layer_outputs(evaluator.info.source, *evaluator.planes_shape[1:])
+    # a run that goes on replaces its file
+    net = _layer_outputs(source, source.stat().st_mtime_ns, *evaluator.planes_shape[1:])
     number = query.get("layer", 0)
     if not 0 <= number < len(net.layers):
         raise DataError(f"layer: {number}; from 0 to {len(net.layers) - 1} are accepted")
@@ -126,7 +128,7 @@ def layer(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[s
 
 
 @lru_cache(maxsize=KEPT_ENGINES)
-def _layer_outputs(source: str, ranks: int, files: int) -> LayerOutputs:
+def _layer_outputs(source: Path, changed: int, ranks: int, files: int) -> LayerOutputs:
     from variant_ai.core.inference.layer_outputs import LayerOutputs
 
     return LayerOutputs(source, ranks, files)
