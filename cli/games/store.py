@@ -26,6 +26,7 @@ from variant_ai.cli.common.store_options import (
     rules_and_notation,
     store_argument,
 )
+from variant_ai.cli.games.store_label import label
 from variant_ai.cli.games.store_make import filter_, merge, split
 from variant_ai.cli.games.store_text import export, verify
 from variant_ai.cli.train.mate_options import mates
@@ -48,7 +49,7 @@ _UNLEARNT = {0: "teaches nothing", 1: "no result", 2: "no policy", 3: ""}
     )
 )
 def command() -> None:
-    """Show, filter, merge, split, export or verify game stores, or find their mates in one."""
+    """Show, filter, merge, split, label, export or verify game stores, or find their mates in one."""
 
 
 @command.command(
@@ -285,5 +286,5 @@ def _annotated(game: GameRecord, texts: list[str], first: int) -> Iterator[str]:
         yield f"{count:>6} {text:<8} {value:>7} {left:>9}  {rest}".rstrip()
 
 
-for _subcommand in (filter_, merge, split, export, verify, mates):
+for _subcommand in (filter_, merge, split, label, export, verify, mates):
     command.add_command(_subcommand)

@@ -197,6 +197,8 @@ class Reply:
     """Visits of the root's moves, most visited first; empty if not reported."""
     value: float | None = None
     """Mean value of the search for the player to move, in [-1, 1]; None: not reported."""
+    candidates: tuple[tuple[int, int], ...] = ()
+    """Moves that a program compared (option MultiPV), the best first, with their scores as in `score`."""
     comment: str = ""
     """Remark for the game record."""
 

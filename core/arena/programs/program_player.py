@@ -159,6 +159,7 @@ class ProgramPlayer(Player, Generic[Client]):
             nodes=answer.nodes,
             seconds=answer.seconds,
             draw_offered=answer.claim == "draw",
+            candidates=self._candidates(game, answer),
         )
 
     def close(self) -> None:
@@ -194,6 +195,16 @@ class ProgramPlayer(Player, Generic[Client]):
     def _read(self, game: Game, text: str) -> int:
         """Read the move of an answer. Raises MoveError."""
         return self.coordinates.read(game, text)
+
+    def _candidates(self, game: Game, answer: Answer) -> tuple[tuple[int, int], ...]:
+        """Candidates of an answer; those without a legal move or a score are left out."""
+        found: dict[int, int] = {}
+        for line in answer.candidates:
+            score = score_of(line)
+            if line.move is not None and score is not None:
+                with suppress(MoveError):
+                    found.setdefault(self._read(game, line.move), score)
+        return tuple(found.items())
 
     def _start(self, game: Game) -> str | None:
         """FEN of the game's first position with the engine's letters; None: the variant's start."""

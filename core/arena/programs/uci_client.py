@@ -312,14 +312,19 @@ def _is_bound(line: str) -> bool:
 
 
 def _answer_of(move: str | None, ranks: Mapping[int, str]) -> Answer:
-    """Build the answer from the best line; numbers that cannot be parsed are left out."""
-    words = ranks[min(ranks)].split() if ranks else []
-    score = _score(words)
-    mate = _number(words, "mate", 0) if "mate" in words else None
+    """Build the answer from the last line of each rank; numbers that cannot be parsed are left out."""
+    lines = [_line_of(ranks[rank]) for rank in sorted(ranks)]
+    best = lines[0] if lines else Answer(None)
+    return replace(best, move=move, candidates=tuple(lines) if len(lines) > 1 else ())
+
+
+def _line_of(text: str) -> Answer:
+    words = text.split()
+    pv = words.index("pv") + 1 if "pv" in words else len(words)
     return Answer(
-        move=move,
-        score=score,
-        mate=mate,
+        move=words[pv] if pv < len(words) else None,
+        score=_score(words),
+        mate=_number(words, "mate", 0) if "mate" in words else None,
         depth=_number(words, "depth", 0),
         nodes=_number(words, "nodes", 0),
     )

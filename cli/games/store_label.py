@@ -1,0 +1,179 @@
+"""`variant-ai store label`: new labels for the positions of a store, by a stronger player."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from variant_ai.cli.common.console import (
+    examples,
+    fail,
+    json_option,
+    note,
+    print_json,
+    print_table,
+    progress,
+)
+from variant_ai.cli.common.model_options import ModelCommand
+from variant_ai.cli.common.output_files import replace_option
+from variant_ai.cli.common.store_options import open_store, output_option, store_argument
+from variant_ai.core.errors import EngineError
+from variant_ai.core.system.text_tables import counted
+
+if TYPE_CHECKING:
+    from variant_ai.core.arena.games.labelling import Labelling, LabelSettings
+    from variant_ai.core.arena.players.player import Player
+    from variant_ai.core.arena.players.player_spec import PlayerSpec
+    from variant_ai.core.data.store.store_writer import Mode, StoreWriter
+    from variant_ai.core.rules.interface import Rules
+
+KEPT_VISITS = 32
+"""Moves kept of each search of a net."""
+SHARD_GAMES = 50
+"""Games after which a kill loses nothing: a label costs far more than a shard."""
+
+
+@click.command(
+    "label",
+    cls=ModelCommand,
+    model="variant_ai.core.arena.games.labelling:LabelSettings",
+    options={
+        "--nodes": "nodes",
+        "--lines": "lines",
+        "--temperature CP": "temperature",
+        "--scale CP": "scale",
+        "--timeout SECONDS": "timeout",
+    },
+    epilog=examples(
+        "# games of a net with itself, with the answers of a stronger program",
+        "variant-ai generate -V NAME --nodes 48 --games 1000 -o own.store",
+        "variant-ai store label own.store --engine fairy-stockfish --nodes 3000 -o labelled.store",
+        "variant-ai train -V NAME --data labelled.store --labels visits --value-labels mixed:0.7 \\",
+        "    --from packaged",
+        "# a net with a long search as the teacher of a smaller one",
+        "variant-ai store label own.store --engine net:large.onnx --nodes 1600 -o labelled.store",
+    ),
+)
+@store_argument
+@output_option
+@click.option(
+    "--engine",
+    metavar="PLAYER",
+    default="fairy-stockfish",
+    help="Player that labels, as in `match`: a UCI program, or net:FILE.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    help="Games at the same time, each with a player of its own.",
+)
+@replace_option
+@json_option
+def label(
+    path: Path,
+    output: Path,
+    engine: str,
+    workers: int,
+    replace: bool,
+    as_json: bool,
+    given: dict[str, Any],
+) -> None:
+    """Let a stronger player label the positions of a store.
+
+    Each position gets the policy and the value of the player's search, in place of what the store had;
+    moves and results stay. They are written to another store, for `train --labels visits --value-labels
+    mixed:0.7` (seven tenths of the player's value, the rest the result). A position in which the player
+    finds no move keeps its labels; a game in which it dies or hangs is left out and counted. After
+    Ctrl-C or a kill, the same command continues.
+    """
+    from variant_ai.core.arena.games.labelling import Labelled, Labelling, LabelSettings
+    from variant_ai.core.arena.players.player_spec import checked, parse_player
+    from variant_ai.core.data.store.store_writer import StoreWriter
+    from variant_ai.plugins import registry
+
+    settings = checked(LabelSettings, given, "label")
+    store = open_store(path)
+    rules = registry().rules(store.spec)
+    player = parse_player(engine)
+    labelling = Labelling(settings, rules, lambda: _make_player(player, rules, settings), workers)
+    name = labelling.check_player()
+    mode: Mode = "replace" if replace else "new"
+    deciding = (store.content_hash, engine, settings.model_dump_json())
+    writer = StoreWriter(
+        output,
+        store.spec,
+        mode=mode,
+        parents=[store],
+        conditions={"labels": name, **settings.model_dump()},
+        shard_games=SHARD_GAMES,
+        command=hashlib.blake2b(repr(deciding).encode(), digest_size=16).hexdigest(),
+    )
+    first = 0 if writer.resumed is None else int(writer.resumed["read"])
+    if first:
+        note(f"resuming after {counted(first, 'game')} of {path}")
+    interrupted = failure = ""
+    with writer:
+        read = first
+        writer.mark = lambda: {"read": read}
+        with (
+            progress(quiet=as_json) as bar,
+            contextlib.closing(labelling.games(range(first, len(store)), store.game)) as games,
+        ):
+            task = bar.add_task("games", total=len(store), completed=first)
+            try:
+                for game in games:
+                    if isinstance(game, Labelled):
+                        writer.add(game.record)
+                    read = game.number + 1
+                    bar.update(task, completed=read, note=counted(labelling.report.positions, "position"))
+            except KeyboardInterrupt:
+                interrupted = "Interrupted"
+            except EngineError as error:
+                failure = str(error)
+        writer.close(labelling.report.failed, interrupted=bool(interrupted or failure))
+    _print(labelling, writer, len(store), name, as_json)
+    if interrupted:
+        note(f"{read} of {counted(len(store), 'game')} are labelled; the same command continues")
+        raise KeyboardInterrupt
+    if failure:
+        fail(failure)
+
+
+def _make_player(player: PlayerSpec, rules: Rules, settings: LabelSettings) -> Player:
+    from variant_ai.cli.common.player_options import make_player
+    from variant_ai.core.arena.programs.program_player import UciPlayer
+
+    soft = {"Threads": "1", "Hash": "16", "MultiPV": str(settings.lines)}
+    made = make_player(player, rules, kept_visits=KEPT_VISITS, soft_options=soft)
+    if isinstance(made, UciPlayer):
+        made.resets_threads = True
+    return made
+
+
+def _print(
+    labelling: Labelling, writer: StoreWriter, games: int, name: str, as_json: bool
+) -> None:
+    report = labelling.report
+    if as_json:
+        print_json(
+            {
+                "path": str(writer.path),
+                "player": name,
+                "games": report.games,
+                "positions": report.positions,
+                "left_out": report.failed,
+            }
+        )
+        return
+    click.echo(
+        f"{counted(report.positions, 'position')} of {counted(report.games, 'game')} labelled by {name}, "
+        f"to {writer.path}"
+    )
+    if report.failed:
+        rows = [(f"{count:,}", reason) for reason, count in report.failed.items()]
+        print_table(["left out", "reason"], rows, right=["left out"])

@@ -1,0 +1,239 @@
+"""Games labelled by a stronger player: what it would have played in each position, and its value.
+
+A net learns most from positions that it reaches itself, with answers of a player that sees more. The
+labels replace those of the game (visits, root values, scores); its moves and result stay.
+
+    policy   program: softmax of the scores of the moves that it compared (MultiPV), else its move;
+             net: visits of its search
+    value    program: its score through `value_of_scores`; net: mean value of its search
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from variant_ai.core.arena.match.player_pool import PlayerPool
+from variant_ai.core.arena.players.player import (
+    Allowance,
+    Fault,
+    Player,
+    PlayerClock,
+    Reply,
+    Turn,
+)
+from variant_ai.core.data.game_record import FULL_WEIGHT, TRAINS_ALL, GameRecord, PlyVisits
+from variant_ai.core.data.sample.value_labels import value_of_scores
+from variant_ai.core.errors import EngineError
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.system.text_tables import counted
+
+MAX_FAILURES = 5
+"""Games in a row that the player fails in, after which labelling ends with an error."""
+UNANSWERED = ("no move", "illegal move", "false claim", "resignation")
+"""Faults in a position that do not show that the player is broken: the position keeps its labels."""
+
+
+class LabelSettings(BaseModel):
+    """Settings of `variant-ai store label` that decide the labels."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    nodes: int = Field(default=3000, ge=1, description="nodes of each search")
+    lines: int = Field(
+        default=4,
+        ge=1,
+        le=64,
+        description="moves that a program compares (its option MultiPV), whose scores become the "
+        "policy; 1: its move alone",
+    )
+    temperature: float = Field(
+        default=50.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="centipawns below the best move at which a move gets 1/e of its weight",
+    )
+    scale: float = Field(
+        default=380.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="centipawns at which a program's score has the value 0.46; the value is "
+        "tanh(score / (2 * scale))",
+    )
+    """The default was fitted to 356,000 positions of xiangqi games of Fairy-Stockfish."""
+    timeout: float = Field(
+        default=30.0, gt=0, allow_inf_nan=False, description="seconds for one position"
+    )
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """A game that the player failed in."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A game with new labels."""
+
+    number: int
+    record: GameRecord
+    positions: int
+    """Positions that were labelled."""
+
+
+Ended: TypeAlias = Labelled | Unlabelled
+
+
+@dataclass
+class LabelReport:
+    """Counts of a run."""
+
+    games: int = 0
+    positions: int = 0
+    failed: dict[str, int] = field(default_factory=dict)
+    """Games left out, by reason."""
+
+
+class Labelling:
+    """Asks players about the positions of games: iterate over `games`; `stop` ends it early from any
+    thread."""
+
+    def __init__(
+        self,
+        settings: LabelSettings,
+        rules: Rules,
+        make_player: Callable[[], Player],
+        workers: int = 1,
+    ) -> None:
+        """make_player: makes a player that is not started. workers: games at the same time, each with
+        a player of its own; their number does not change the labels."""
+        self.settings, self.rules = settings, rules
+        self._make_player = make_player
+        self._pool = PlayerPool(workers, lambda index: make_player())
+        self.report = LabelReport()
+
+    def stop(self) -> None:
+        self._pool.stop()
+
+    def check_player(self) -> str:
+        """Start a player once and return its name, so that a wrong one is reported at once. Raises
+        EngineError, DataError."""
+        player = self._make_player()
+        try:
+            player.start()
+            return player.name
+        finally:
+            player.close()
+
+    def games(self, numbers: Sequence[int], read: Callable[[int], GameRecord]) -> Iterator[Ended]:
+        """Label games, and yield them in the order of `numbers`. read: reads a game by its number.
+
+        Raises EngineError if the player fails in several games in a row.
+        """
+        waiting = iter(numbers)
+        order = iter(numbers)
+        next_number = next(order, None)
+        ended: dict[int, Ended] = {}
+        failures = 0
+
+        def next_job() -> tuple[int, GameRecord] | None:
+            if len(ended) >= 16 * self._pool.workers:  # memory is bounded if one game takes long
+                return None
+            number = next(waiting, None)
+            return None if number is None else (number, read(number))
+
+        for result in self._pool.results(next_job, self._label_game):
+            ended[result.number] = result
+            while next_number in ended:
+                game = ended.pop(next_number)
+                next_number = next(order, None)
+                self._count(game)
+                failures = failures + 1 if isinstance(game, Unlabelled) else 0
+                yield game
+                if isinstance(game, Unlabelled) and failures >= MAX_FAILURES:
+                    raise EngineError(
+                        f"the player failed in {counted(failures, 'game')} in a row; the last time: "
+                        f"{game.reason}"
+                    )
+
+    def _count(self, game: Ended) -> None:
+        if isinstance(game, Labelled):
+            self.report.games += 1
+            self.report.positions += game.positions
+        else:
+            self.report.failed[game.reason] = self.report.failed.get(game.reason, 0) + 1
+
+    def _label_game(self, job: tuple[int, GameRecord]) -> Ended:
+        number, record = job
+        (player,) = self._pool.players((0,))
+        try:
+            return self._labelled(number, record, player)
+        except Fault as fault:
+            player.kill()
+            return Unlabelled(number, f"{fault.reason}: {fault}")
+        except EngineError as error:
+            return Unlabelled(number, str(error))
+
+    def _labelled(self, number: int, record: GameRecord, player: Player) -> Labelled:
+        settings = self.settings
+        game = Game(self.rules, record.start_fen)
+        player.start()
+        player.new_game(game)
+        clock = PlayerClock(Allowance(nodes=settings.nodes))
+        visits = list(record.visits or [()] * record.plies)
+        values = list(record.root_values or [None] * record.plies)
+        scores = list(record.scores or [None] * record.plies)
+        trains = list(record.trains or [TRAINS_ALL] * record.plies)
+        positions = 0
+        for ply, move in enumerate(record.moves):
+            try:
+                reply = player.play(
+                    game, Turn((clock, clock), game.side, settings.timeout, settings.timeout)
+                )
+            except Fault as fault:
+                if fault.reason not in UNANSWERED:
+                    raise
+            else:
+                visits[ply] = policy_of(reply, settings.temperature)
+                values[ply] = value_of(reply, settings.scale)
+                scores[ply] = reply.score
+                trains[ply] = TRAINS_ALL
+                positions += 1
+            game.push(move)
+        labelled = replace(
+            record, visits=visits, root_values=values, scores=scores, trains=trains
+        )
+        return Labelled(number, labelled, positions)
+
+
+def policy_of(reply: Reply, temperature: float) -> PlyVisits:
+    """Policy target of an answer: visits of a search, or weights that add up to FULL_WEIGHT."""
+    if reply.visits:
+        return reply.visits
+    if not reply.candidates:
+        return ((reply.move, FULL_WEIGHT),)
+    scores = np.array([score for _, score in reply.candidates], np.float64)
+    shares = np.exp((scores - scores.max()) / temperature)
+    weights = np.rint(shares / shares.sum() * FULL_WEIGHT).astype(np.int64)
+    best = int(weights.argmax())
+    weights[best] += FULL_WEIGHT - int(weights.sum())
+    return tuple(
+        (move, weight)
+        for (move, _), weight in zip(reply.candidates, weights.tolist(), strict=True)
+        if weight > 0
+    )
+
+
+def value_of(reply: Reply, scale: float) -> float | None:
+    """Value of an answer for the player to move, in [-1, 1]; None if it has neither value nor score."""
+    if reply.value is not None or reply.score is None:
+        return reply.value
+    return float(value_of_scores(np.array([reply.score], np.float32), scale)[0])
