@@ -45,14 +45,13 @@ SHARD_GAMES = 50
         "--nodes": "nodes",
         "--lines": "lines",
         "--temperature CP": "temperature",
-        "--scale CP": "scale",
         "--timeout SECONDS": "timeout",
     },
     epilog=examples(
         "# games of a net with itself, with the answers of a stronger program",
         "variant-ai generate -V NAME --nodes 48 --games 1000 -o own.store",
         "variant-ai store label own.store --engine fairy-stockfish --nodes 3000 -o labelled.store",
-        "variant-ai train -V NAME --data labelled.store --labels visits --value-labels mixed:0.7 \\",
+        "variant-ai train -V NAME --data labelled.store --labels visits --value-labels score \\",
         "    --from packaged",
         "# a net with a long search as the teacher of a smaller one",
         "variant-ai store label own.store --engine net:large.onnx --nodes 1600 -o labelled.store",
@@ -85,11 +84,11 @@ def label(
 ) -> None:
     """Let a stronger player label the positions of a store.
 
-    Each position gets the policy and the value of the player's search, in place of what the store had;
-    moves and results stay. They are written to another store, for `train --labels visits --value-labels
-    mixed:0.7` (seven tenths of the player's value, the rest the result). A position in which the player
-    finds no move keeps its labels; a game in which it dies or hangs is left out and counted. After
-    Ctrl-C or a kill, the same command continues.
+    Moves and results stay. Each position gets a policy and a value of the player's search: of a program
+    the scores of the moves that it compared and its score (`train --labels visits --value-labels score`),
+    of a net its visits and its root value (`--value-labels root`). A position in which the player finds
+    no move keeps its labels; a game in which it dies or hangs is left out and counted. After Ctrl-C or a
+    kill, the same command continues.
     """
     from variant_ai.core.arena.games.labelling import Labelled, Labelling, LabelSettings
     from variant_ai.core.arena.players.player_spec import checked, parse_player
@@ -130,13 +129,20 @@ def label(
                     if isinstance(game, Labelled):
                         writer.add(game.record)
                     read = game.number + 1
-                    bar.update(task, completed=read, note=counted(labelling.report.positions, "position"))
+                    bar.update(
+                        task, completed=read, note=counted(labelling.report.positions, "position")
+                    )
             except KeyboardInterrupt:
                 interrupted = "Interrupted"
             except EngineError as error:
                 failure = str(error)
+        if not first and not labelling.report.games:
+            writer.abort()
         writer.close(labelling.report.failed, interrupted=bool(interrupted or failure))
-    _print(labelling, writer, len(store), name, as_json)
+    if not first and not labelling.report.games:
+        reasons = "; ".join(labelling.report.failed) or "interrupted before the first one"
+        fail(f"no game was labelled: {reasons}")
+    _print(labelling, writer, name, as_json)
     if interrupted:
         note(f"{read} of {counted(len(store), 'game')} are labelled; the same command continues")
         raise KeyboardInterrupt
@@ -155,9 +161,7 @@ def _make_player(player: PlayerSpec, rules: Rules, settings: LabelSettings) -> P
     return made
 
 
-def _print(
-    labelling: Labelling, writer: StoreWriter, games: int, name: str, as_json: bool
-) -> None:
+def _print(labelling: Labelling, writer: StoreWriter, name: str, as_json: bool) -> None:
     report = labelling.report
     if as_json:
         print_json(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,19 @@ from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.schema import VariantSpec
 
+EndReason: TypeAlias = Literal[
+    "checkmate",
+    "stalemate",
+    "repetition",
+    "perpetual check",
+    "perpetual chase",
+    "move count",
+    "insufficient material",
+    "variant win",
+]
+"""Why a game has ended; every command uses these words."""
+END_REASONS: tuple[EndReason, ...] = get_args(EndReason)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -29,9 +43,7 @@ class Outcome:
 
     winner: int | None
     """Colour that won; None for a draw."""
-    reason: str
-    """One of `checkmate`, `stalemate`, `repetition`, `perpetual check`, `perpetual chase`,
-    `move count`, `insufficient material`, `variant win`; every command uses these words."""
+    reason: EndReason
     detail: str = ""
     """The rule of the spec that applied, e.g. `third occurrence, both sides chase (axf)`."""
 

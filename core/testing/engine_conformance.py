@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from variant_ai.core.errors import FenError
-from variant_ai.core.rules.interface import Outcome, Rules
+from variant_ai.core.rules.interface import END_REASONS, Outcome, Rules
 from variant_ai.core.rules.position import (
     POSITION,
     Position,
@@ -25,17 +25,6 @@ from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.testing.random_games import STYLES, random_move, uci_text
 
-REASONS = (
-    "checkmate",
-    "stalemate",
-    "repetition",
-    "perpetual check",
-    "perpetual chase",
-    "move count",
-    "insufficient material",
-    "variant win",
-)
-"""Accepted reasons of an outcome."""
 NOT_IN_FEN = ("repetitions", "checks", "last_moves")
 """Fields that a FEN does not hold."""
 DAMAGED = 40
@@ -130,8 +119,8 @@ class _Check:
             return
         assert isinstance(outcome, Outcome), f"outcome gives a {type(outcome).__name__}"
         assert outcome.winner in (None, 0, 1), f"winner {outcome.winner!r} (FEN {fen})"
-        assert outcome.reason in REASONS, (
-            f"an outcome's reason is {outcome.reason!r}; accepted: {', '.join(REASONS)}"
+        assert outcome.reason in END_REASONS, (
+            f"an outcome's reason is {outcome.reason!r}; accepted: {', '.join(END_REASONS)}"
         )
         assert self.rules.outcome(position) == outcome, f"two outcomes (FEN {fen})"
 

@@ -78,12 +78,15 @@ def test_a_search_gives_move_score_and_line() -> None:
     assert answer.move == "e2e4"
     # the bound at depth 3 does not replace the score before it
     assert (answer.score, answer.mate, answer.depth, answer.nodes) == (None, -3, 2, 20)
+    found = [(line.move, line.score, line.mate) for line in answer.candidates]
+    assert found == [("e2e4", None, -3), ("d2d4", 8, None)]
 
 
 def test_score_and_line_may_come_apart() -> None:
     with fake("parts") as engine:
         answer = searched(engine)
     assert (answer.score, answer.depth, answer.nodes) == (-910, 6, 99)
+    assert answer.candidates == ()
 
 
 def test_moves_reach_the_engine() -> None:

@@ -31,7 +31,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
 RESULTS: tuple[Result, ...] = ("1-0", "0-1", "1/2-1/2", "*")
-LABELS = ["result", "root", "mixed:0.25", "mixed:0", "score:150"]
+LABELS = ["result", "root", "mixed:0.25", "mixed:0", "score:150", "score:150:0.75"]
 
 
 @cache
@@ -87,11 +87,11 @@ def stored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def search_value(record: GameRecord, ply: int, labels: ValueLabels) -> float | None:
-    if labels.source == "root":
-        return record.root_values[ply] if record.root_values else None
-    score = record.scores[ply] if record.scores else None
-    if labels.source == "result" or score is None:
+    if labels.source == "result":
         return None
+    score = record.scores[ply] if record.scores else None
+    if labels.source == "root" or score is None:
+        return record.root_values[ply] if record.root_values else None
     if abs(score) > 31_000:
         return math.copysign(1, score)
     assert labels.scale is not None

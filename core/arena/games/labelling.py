@@ -5,12 +5,12 @@ labels replace those of the game (visits, root values, scores); its moves and re
 
     policy   program: softmax of the scores of the moves that it compared (MultiPV), else its move;
              net: visits of its search
-    value    program: its score through `value_of_scores`; net: mean value of its search
+    value    program: its score; net: mean value of its search
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -27,7 +27,6 @@ from variant_ai.core.arena.players.player import (
     Turn,
 )
 from variant_ai.core.data.game_record import FULL_WEIGHT, TRAINS_ALL, GameRecord, PlyVisits
-from variant_ai.core.data.sample.value_labels import value_of_scores
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -58,14 +57,6 @@ class LabelSettings(BaseModel):
         allow_inf_nan=False,
         description="centipawns below the best move at which a move gets 1/e of its weight",
     )
-    scale: float = Field(
-        default=380.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="centipawns at which a program's score has the value 0.46; the value is "
-        "tanh(score / (2 * scale))",
-    )
-    """The default was fitted to 356,000 positions of xiangqi games of Fairy-Stockfish."""
     timeout: float = Field(
         default=30.0, gt=0, allow_inf_nan=False, description="seconds for one position"
     )
@@ -133,7 +124,9 @@ class Labelling:
         finally:
             player.close()
 
-    def games(self, numbers: Sequence[int], read: Callable[[int], GameRecord]) -> Iterator[Ended]:
+    def games(
+        self, numbers: Sequence[int], read: Callable[[int], GameRecord]
+    ) -> Generator[Ended, None, None]:
         """Label games, and yield them in the order of `numbers`. read: reads a game by its number.
 
         Raises EngineError if the player fails in several games in a row.
@@ -203,13 +196,17 @@ class Labelling:
                     raise
             else:
                 visits[ply] = policy_of(reply, settings.temperature)
-                values[ply] = value_of(reply, settings.scale)
+                values[ply] = reply.value
                 scores[ply] = reply.score
                 trains[ply] = TRAINS_ALL
                 positions += 1
             game.push(move)
         labelled = replace(
-            record, visits=visits, root_values=values, scores=scores, trains=trains
+            record,
+            visits=visits,
+            root_values=None if all(value is None for value in values) else values,
+            scores=None if all(score is None for score in scores) else scores,
+            trains=trains,
         )
         return Labelled(number, labelled, positions)
 
@@ -230,10 +227,3 @@ def policy_of(reply: Reply, temperature: float) -> PlyVisits:
         for (move, _), weight in zip(reply.candidates, weights.tolist(), strict=True)
         if weight > 0
     )
-
-
-def value_of(reply: Reply, scale: float) -> float | None:
-    """Value of an answer for the player to move, in [-1, 1]; None if it has neither value nor score."""
-    if reply.value is not None or reply.score is None:
-        return reply.value
-    return float(value_of_scores(np.array([reply.score], np.float32), scale)[0])

@@ -180,15 +180,16 @@ def gather_games(
 
 def _searched_values(store: GameArrays, labels: ValueLabels) -> NDArray[np.float32] | None:
     """[L] values of the search that the labels use, NaN if unknown; None if the store has none."""
-    if labels.source == "root":
-        values: NDArray[np.float32] | None = getattr(store, "root_values", None)
-        return values
-    scores: NDArray[np.float32] | None = getattr(store, "scores", None)
-    if labels.source == "result" or scores is None:
+    if labels.source == "result":
         return None
+    roots: NDArray[np.float32] | None = getattr(store, "root_values", None)
+    scores: NDArray[np.float32] | None = getattr(store, "scores", None)
+    if labels.source == "root" or scores is None:
+        return roots
     if labels.scale is None:
         raise ValueError("the scale of the scores is not known; fit it first")
-    return value_of_scores(scores, labels.scale)
+    values = value_of_scores(scores, labels.scale)
+    return values if roots is None else np.where(np.isnan(values), roots, values)
 
 
 def _targets_of(

@@ -20,7 +20,7 @@ from variant_ai.core.search.report import MATE_RANGE
 if TYPE_CHECKING:
     from variant_ai.core.data.sample.sampled_games import GameArrays
 
-ACCEPTED = "result, root, score, score:SCALE or mixed:SHARE"
+ACCEPTED = "result, root, mixed:SHARE, score, score:SCALE or score:SCALE:SHARE"
 MIN_SCALE, MAX_SCALE = 1.0, 100_000.0
 """Bounds of a scale in centipawns."""
 _HALVINGS = 60
@@ -34,7 +34,8 @@ class ValueLabels:
     """
 
     source: Literal["result", "root", "score"] = "result"
-    """Value of the search: none, the root value, or the score through `value_of_scores`."""
+    """Value of the search: none, the root value, or the score through `value_of_scores` (the root value
+    where there is no score)."""
     share: float = 0.0
     """λ, in [0, 1]."""
     scale: float | None = None
@@ -42,28 +43,31 @@ class ValueLabels:
 
     @staticmethod
     def parse(text: str) -> ValueLabels:
-        """Read `result`, `root`, `score`, `score:SCALE` (centipawns) or `mixed:SHARE` (of the root value,
-        0 to 1). Raises DataError."""
+        """Read `result`, `root`, `mixed:SHARE` (of the root value, 0 to 1), `score`, `score:SCALE`
+        (centipawns) or `score:SCALE:SHARE` (of the score). Raises DataError."""
         if text == "result":
             return ValueLabels()
         if text == "root":
             return ValueLabels("root", 1.0)
         if text == "score":
             return ValueLabels("score", 1.0)
-        word, _, number = text.partition(":")
+        word, *numbers = text.split(":")
         try:
-            value = float(number)
+            values = [float(number) for number in numbers]
         except ValueError:
-            value = math.nan
-        if word == "mixed" and 0 <= value <= 1:
-            return ValueLabels("root", value)
-        if word == "score" and MIN_SCALE <= value <= MAX_SCALE:
-            return ValueLabels("score", 1.0, value)
+            values = []
+        if word == "mixed" and len(values) == 1 and 0 <= values[0] <= 1:
+            return ValueLabels("root", values[0])
+        if word == "score" and values and MIN_SCALE <= values[0] <= MAX_SCALE:
+            share = values[1] if len(values) > 1 else 1.0
+            if len(values) <= 2 and 0 <= share <= 1:
+                return ValueLabels("score", share, values[0])
         raise DataError(f"value labels {text!r}: accepted are {ACCEPTED}")
 
     def __str__(self) -> str:
         if self.source == "score":
-            return "score" if self.scale is None else f"score:{self.scale:g}"
+            scale = "" if self.scale is None else f":{self.scale:g}"
+            return f"score{scale}" if self.share == 1 else f"score{scale}:{self.share:g}"
         if self.source == "root" and self.share < 1:
             return f"mixed:{self.share:g}"
         return self.source
@@ -73,7 +77,10 @@ class ValueLabels:
         """Text for reports."""
         if self.source == "score":
             scale = "" if self.scale is None else f" / {self.scale:g} centipawns"
-            return f"scores by the logistic curve of score{scale}"
+            by_score = f"scores by the logistic curve of score{scale}"
+            if self.share == 1:
+                return by_score
+            return f"{1 - self.share:.4g} of the result and {self.share:.4g} of {by_score}"
         if self.source == "result":
             return "results"
         if self.share == 1:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.errors import FenError
-from variant_ai.core.rules.interface import Outcome, Rules
+from variant_ai.core.rules.interface import EndReason, Outcome, Rules
 from variant_ai.core.rules.kernel.game_ends import (
     CHECKMATE,
     DEAD_POSITION,
@@ -31,7 +31,7 @@ from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
 from variant_ai.core.rules.verdicts import move_count_detail, stalemate_detail
 from variant_ai.core.spec.schema import VariantSpec, Win
 
-_REASONS = {
+_REASONS: dict[int, EndReason] = {
     CHECKMATE: "checkmate",
     STALEMATE: "stalemate",
     MOVE_COUNT: "move count",

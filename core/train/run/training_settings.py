@@ -80,10 +80,10 @@ class DataChoice(_Settings):
     value_labels: str = _option(
         "--value-labels LABELS",
         "result",
-        "what the value learns: result of the game, root (value of the search), score (of the "
-        "engine, through a logistic curve fitted to the results; score:180 names its scale in "
-        "centipawns), or mixed:0.25 (a quarter root value, the rest result). Where one is unknown "
-        "the other is learnt",
+        "what the value learns: result of the game, root (value of the search), mixed:0.25 (a quarter "
+        "root value, the rest result), score (of the engine, through a logistic curve fitted to the "
+        "results; score:180 names its scale in centipawns), or score:180:0.7 (seven tenths score, the "
+        "rest result). Where one is unknown the other is learnt",
     )
     forget_move_number: float = _option(
         "--forget SHARE",

@@ -1,0 +1,97 @@
+"""`variant-ai store label`: labels by a net and by a program, interrupted and resumed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from variant_ai.cli.main import cli
+from variant_ai.core.arena.games.labelling import Labelling
+from variant_ai.core.data.game_record import FULL_WEIGHT
+from variant_ai.core.data.store.game_store import Store
+
+FAKE = Path(__file__).parents[1] / "arena/fake_engine.py"
+SEARCH = "net:-;evaluator=random;search.memory_mb=32"
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def label(*arguments: object) -> Result:
+    return call("store", "label", *arguments)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("label") / "own.store"
+    result = call(
+        "generate", "-V", "crazyhouse", "--nodes", "4", "--max-plies", "12", "--random-plies", "2", "3",
+        "--engine", SEARCH, "--games", "4", "--visits", "0", "-o", path,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    return path
+
+
+def test_a_net_labels_with_its_visits(store: Path, tmp_path: Path) -> None:
+    made = tmp_path / "made.store"
+    result = label(store, "-o", made, "--engine", SEARCH, "--nodes", "20", "--json")
+    assert result.exit_code == 0, result.output
+    plies = Store(store).info.plies
+    assert json.loads(result.stdout)["positions"] == plies
+    found = Store(made)
+    assert found.info.plies_with_visits == plies
+    for before, after in zip(Store(store).games(), found.games(), strict=True):
+        assert (after.moves, after.result) == (before.moves, before.result)
+        assert after.visits is not None and all(sum(n for _, n in v) > 10 for v in after.visits)
+
+
+def test_a_program_labels_with_its_scores(store: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyffish")
+    made = tmp_path / "made.store"
+    result = label(store, "-o", made, "--engine", f"{sys.executable} {FAKE} good")
+    assert result.exit_code == 0, result.output
+    assert "labelled by Fake Engine 1.0" in result.stdout
+    for record in Store(made).games():
+        assert record.scores == list(range(record.plies))  # its score is the ply
+        assert record.visits is not None
+        assert all([n for _, n in visits] == [FULL_WEIGHT] for visits in record.visits)
+
+
+def test_an_interrupted_one_goes_on(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, made = tmp_path / "whole.store", tmp_path / "made.store"
+    arguments = ("--engine", SEARCH, "--nodes", "5")
+    assert label(store, "-o", whole, *arguments).exit_code == 0
+    games = Labelling.games
+
+    def interrupted(self: Labelling, numbers: Any, read: Any) -> Any:
+        for game in games(self, numbers, read):
+            if game.number == 2:
+                raise KeyboardInterrupt
+            yield game
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Labelling, "games", interrupted)
+        result = label(store, "-o", made, *arguments)
+    assert result.exit_code != 0
+    assert "2 of 4 games are labelled; the same command continues" in result.stderr
+    result = label(store, "-o", made, *arguments)
+    assert result.exit_code == 0, result.output
+    assert "resuming after 2 games" in result.stderr
+    assert list(Store(made).games()) == list(Store(whole).games())
+
+
+def test_wrong_players(store: Path, tmp_path: Path) -> None:
+    result = label(store, "-o", tmp_path / "made.store", "--engine", "no-such-program")
+    assert result.exit_code == 1 and "no-such-program" in result.stderr
+    dead = f"{sys.executable} {FAKE} dies"
+    result = label(store, "-o", tmp_path / "made.store", "--engine", dead)
+    assert result.exit_code == 1 and "no game was labelled: crash: engine Fake" in result.stderr
+    assert not (tmp_path / "made.store").exists()
