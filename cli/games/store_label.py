@@ -19,13 +19,13 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.model_options import ModelCommand
-from variant_ai.cli.common.output_files import replace_option
+from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.store_options import open_store, output_option, store_argument
 from variant_ai.core.errors import EngineError
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
-    from variant_ai.core.arena.games.labelling import Labelling, LabelSettings
+    from variant_ai.core.arena.games.labelling import LabelReport, LabelSettings
     from variant_ai.core.arena.players.player import Player
     from variant_ai.core.arena.players.player_spec import PlayerSpec
     from variant_ai.core.data.store.store_writer import Mode, StoreWriter
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 KEPT_VISITS = 32
 """Moves kept of each search of a net."""
 SHARD_GAMES = 50
-"""Games after which a kill loses nothing: a label costs far more than a shard."""
+"""Games of a shard: a kill loses fewer than these."""
 
 
 @click.command(
@@ -90,19 +90,29 @@ def label(
     no move keeps its labels; a game in which it dies or hangs is left out and counted. After Ctrl-C or a
     kill, the same command continues.
     """
-    from variant_ai.core.arena.games.labelling import Labelled, Labelling, LabelSettings
+    from variant_ai.core.arena.games.labelling import (
+        Labelled,
+        Labelling,
+        LabelReport,
+        LabelSettings,
+    )
     from variant_ai.core.arena.players.player_spec import checked, parse_player
-    from variant_ai.core.data.store.store_writer import StoreWriter
+    from variant_ai.core.data.store.store_writer import StoreWriter, find_interruption
     from variant_ai.plugins import registry
 
     settings = checked(LabelSettings, given, "label")
     store = open_store(path)
+    if not len(store):
+        fail(f"{path} has no games")
     rules = registry().rules(store.spec)
     player = parse_player(engine)
     labelling = Labelling(settings, rules, lambda: _make_player(player, rules, settings), workers)
-    name = labelling.check_player()
+    name, digest = labelling.check_player()
     mode: Mode = "replace" if replace else "new"
-    deciding = (store.content_hash, engine, settings.model_dump_json())
+    deciding = (store.content_hash, engine, name, digest, settings.model_dump_json())
+    run = hashlib.blake2b(repr(deciding).encode(), digest_size=16).hexdigest()
+    if find_interruption(output, run) is None:
+        require_new(output, replace)
     writer = StoreWriter(
         output,
         store.spec,
@@ -110,15 +120,29 @@ def label(
         parents=[store],
         conditions={"labels": name, **settings.model_dump()},
         shard_games=SHARD_GAMES,
-        command=hashlib.blake2b(repr(deciding).encode(), digest_size=16).hexdigest(),
+        command=run,
     )
-    first = 0 if writer.resumed is None else int(writer.resumed["read"])
-    if first:
+    first, report = 0, LabelReport()
+    if writer.resumed is not None:
+        first = int(writer.resumed["read"])
+        report.games, report.positions = writer.resumed["games"], writer.resumed["positions"]
+        report.failed |= writer.resumed["failed"]
         note(f"resuming after {counted(first, 'game')} of {path}")
     interrupted = failure = ""
     with writer:
-        read = first
-        writer.mark = lambda: {"read": read}
+        added: list[tuple[int, int]] = []  # number and labelled positions of each game
+        games_before, positions_before = report.games, report.positions
+
+        def mark() -> dict[str, Any]:
+            kept = added[: writer.games]
+            return {
+                "read": kept[-1][0] + 1 if kept else first,
+                "games": games_before + len(kept),
+                "positions": positions_before + sum(positions for _, positions in kept),
+                "failed": report.failed,
+            }
+
+        writer.mark = mark
         with (
             progress(quiet=as_json) as bar,
             contextlib.closing(labelling.games(range(first, len(store)), store.game)) as games,
@@ -127,24 +151,26 @@ def label(
             try:
                 for game in games:
                     if isinstance(game, Labelled):
+                        added.append((game.number, game.positions))
                         writer.add(game.record)
-                    read = game.number + 1
-                    bar.update(
-                        task, completed=read, note=counted(labelling.report.positions, "position")
-                    )
+                    report.count(game)
+                    shown = counted(report.positions, "position")
+                    bar.update(task, completed=game.number + 1, note=shown)
             except KeyboardInterrupt:
                 interrupted = "Interrupted"
             except EngineError as error:
                 failure = str(error)
-        if not first and not labelling.report.games:
+        if not report.games:
             writer.abort()
-        writer.close(labelling.report.failed, interrupted=bool(interrupted or failure))
-    if not first and not labelling.report.games:
-        reasons = "; ".join(labelling.report.failed) or "interrupted before the first one"
+        writer.close(report.failed, interrupted=bool(interrupted or failure))
+    if not report.games:
+        reasons = "; ".join(report.failed) or "interrupted before the first one"
         fail(f"no game was labelled: {reasons}")
-    _print(labelling, writer, name, as_json)
+    _print(report, writer, name, as_json)
     if interrupted:
-        note(f"{read} of {counted(len(store), 'game')} are labelled; the same command continues")
+        note(
+            f"{report.games:,} of {counted(len(store), 'game')} are labelled; the same command continues"
+        )
         raise KeyboardInterrupt
     if failure:
         fail(failure)
@@ -161,8 +187,7 @@ def _make_player(player: PlayerSpec, rules: Rules, settings: LabelSettings) -> P
     return made
 
 
-def _print(labelling: Labelling, writer: StoreWriter, name: str, as_json: bool) -> None:
-    report = labelling.report
+def _print(report: LabelReport, writer: StoreWriter, name: str, as_json: bool) -> None:
     if as_json:
         print_json(
             {

@@ -129,7 +129,8 @@ class FlatLabels(LabelEncoder):
         return targets
 
     def _castles_from(self, piece: Piece, origin: int) -> bool:
-        if not piece.royal:
+        royal = self.types.royal
+        if royal < 0 or piece is not self.types.all[royal].piece:
             return False
         files = self.spec.board.files
         homes = {side.king.split("-")[0] for side in self.spec.castling.values()}

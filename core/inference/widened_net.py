@@ -12,13 +12,15 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from variant_ai.core.encoding import ENCODER_VERSION
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.nets.onnx_export import write_metadata
 from variant_ai.core.spec import VariantSpec, encoding_hash, rules_hash, spec_hash
 from variant_ai.core.spec.plane_layout import InputPlane, input_planes, policy_planes
+
+PLANES = "planes"
+"""The encoder whose planes are those of `input:`."""
 
 
 def widen(path: Path, spec: VariantSpec) -> bytes:
@@ -34,6 +36,9 @@ def widen(path: Path, spec: VariantSpec) -> bytes:
         raise DataError(f"{path}: does not contain the spec that it was trained with")
     if own.variant != spec.variant or rules_hash(own) != rules_hash(spec):
         raise DataError(f"{path}: is a net for {own.variant} with other rules than {spec.variant}")
+    file.info.require(own)
+    if any(words.encoder.input != PLANES for words in (own, spec)):
+        raise DataError(f"{path}: only nets of the encoder {PLANES!r} can see more planes")
     if policy_planes(own) != policy_planes(spec) or own.encoder != spec.encoder:
         raise DataError(f"{path}: has other policy planes or another encoder than the spec")
     places = _places(path, own, spec)
@@ -43,7 +48,6 @@ def widen(path: Path, spec: VariantSpec) -> bytes:
     metadata |= {
         "spec_hash": spec_hash(spec),
         "encoding_hash": encoding_hash(spec),
-        "encoder_version": str(ENCODER_VERSION),
         "spec": spec.model_dump_json(by_alias=True, exclude_defaults=True),
     }
     if "net_config" in metadata:
@@ -78,8 +82,12 @@ def _widen_first_layers(path: Path, model: onnx.ModelProto, places: list[int], p
     names = {node.input[1] for node in readers if node.op_type == "Conv"}
     groups = [a.i for node in readers for a in node.attribute if a.name == "group"]
     users = [node for node in model.graph.node if names & set(node.input)]
-    if len(names) != len(readers) or len(users) != len(readers) or any(g != 1 for g in groups):
-        raise DataError(f"{path}: its first layer is not a convolution; it cannot see more planes")
+    own = len(names) == len(readers) == len(users) and names <= weights.keys()
+    if not own or any(group != 1 for group in groups):
+        raise DataError(
+            f"{path}: its first layer is not a convolution with weights of its own, as fp32 files have; "
+            "it cannot see more planes"
+        )
     for name in names:
         old = numpy_helper.to_array(weights[name])
         new = np.zeros((old.shape[0], planes, *old.shape[2:]), old.dtype)

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from variant_ai.core.rules.position import Position, piece_colour, piece_type, view
 from variant_ai.core.spec.schema import Piece, VariantSpec
+from variant_ai.core.spec.start_position import royal_letters
 from variant_ai.core.spec.zones import square_of
 
 
@@ -118,8 +119,9 @@ class PieceTypes:
 
     @cached_property
     def royal(self) -> int:
-        """Type index of the royal piece, -1 if the variant has none."""
-        return next((t.index for t in self.all if t.piece.royal and not t.twin), -1)
+        """Type index of the royal piece (`royal_letters`), -1 if the variant has none."""
+        letters = royal_letters(self.spec)
+        return next((t.index for t in self.all if t.base in letters and not t.twin), -1)
 
     @cached_property
     def castling_rights(self) -> tuple[CastlingRight, ...]:

@@ -63,6 +63,18 @@ def start_array(spec: VariantSpec) -> Home:
     return home
 
 
+def royal_letters(spec: VariantSpec) -> frozenset[str]:
+    """Pieces that may not be left to be captured: the royal ones; where captures explode and no piece is
+    royal, the one whose loss loses, if each player begins with one."""
+    royal = {symbol for symbol, piece in spec.pieces.items() if piece.royal}
+    if not royal and spec.rules.explodes:
+        lost = {win.extinct for win in spec.rules.wins if win.extinct}
+        home = sorted(piece for piece in start_array(spec).values() if piece[1] in lost)
+        if len(lost) == 1 and [colour for colour, _ in home] == [0, 1]:
+            royal = {home[0][1]}
+    return frozenset(royal)
+
+
 def check_home(spec: VariantSpec) -> Iterator[Issue]:
     """Check the royal pieces of the start position, and castling from it."""
     home = start_array(spec)
@@ -101,8 +113,9 @@ def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Ite
 
 def _kings(spec: VariantSpec, home: Home) -> tuple[list[int], list[int]]:
     kings: tuple[list[int], list[int]] = ([], [])
+    royal = royal_letters(spec)
     for square, (colour, symbol) in sorted(home.items()):
-        if spec.pieces[symbol].royal:
+        if symbol in royal:
             kings[colour].append(square)
     return kings
 
@@ -110,7 +123,7 @@ def _kings(spec: VariantSpec, home: Home) -> tuple[list[int], list[int]]:
 def _castling_issues(
     spec: VariantSpec, home: Home, kings: tuple[list[int], list[int]]
 ) -> Iterator[Issue]:
-    royal = any(piece.royal for piece in spec.pieces.values())
+    royal = royal_letters(spec)
     if not royal and spec.rules.engine == "kernel":
         message = "castling needs a king, but no piece has `royal: true`"
         yield Issue(("castling",), message)
@@ -180,7 +193,7 @@ def _home_issues(
     """Check that king and rook of a player who may castle are on the squares they start from."""
     path: Path = ("castling", side.letter)
     here = side.of(colour, spec)
-    royal = any(piece.royal for piece in spec.pieces.values())
+    royal = royal_letters(spec)
 
     def found(square: int) -> str:
         name, (owner, symbol) = _name(square, spec), home.get(square, (0, ""))
@@ -189,7 +202,7 @@ def _home_issues(
         return f"{PLAYERS[owner]}'s {spec.pieces[symbol].name} ({symbol}) stands on {name}"
 
     owner, symbol = home.get(here.king_from, (colour, ""))
-    if owner != colour or not symbol or (royal and not spec.pieces[symbol].royal):
+    if owner != colour or not symbol or (royal and symbol not in royal):
         where = " and ".join(_name(s, spec) for s in kings)
         king = (
             f"the royal piece of {PLAYERS[colour]} stands on {where}"
@@ -200,7 +213,7 @@ def _home_issues(
         )
         yield Issue((*path, "king"), f"{found(here.king_from)}; {king}")
     owner, symbol = home.get(here.rook_from, (colour, ""))
-    if owner != colour or not symbol or spec.pieces[symbol].royal:
+    if owner != colour or not symbol or symbol in royal:
         message = (
             f"{found(here.rook_from)}; accepted: the square of a piece of {PLAYERS[colour]} "
             "that is not royal"

@@ -189,6 +189,15 @@ def uci_answer(game: Game, depth: int = 1) -> None:
         say("info depth 3 multipv 1 score cp 99 lowerbound nodes 30 pv a2a3")
         say("bestmove e2e4 ponder e7e5")
         return
+    if mode == "candidates":
+        for rank, (move, value) in enumerate((("e2e4", 10), ("d2d4", 8), ("c2c4", 5)), start=1):
+            say(f"info depth 2 multipv {rank} score cp {value} nodes 20 pv {move} e7e5")
+        say("info depth 3 multipv 1 score cp 15 nodes 30 pv d2d4 d7d5")
+        say("info depth 3 multipv 2 score cp 11 nodes 40 pv e2e4 d7d5")
+        say("info depth 3 multipv 3 score cp 2 upperbound nodes 50 pv c2c4")
+        say("info string the score of nothing is 77")
+        say("bestmove d2d4")
+        return
     if mode == "parts":
         say("info depth 5 score cp -900 nodes 77")
         say("info depth 5 multipv 1 pv e2e4 e7e5")

@@ -13,12 +13,13 @@ from variant_ai.core.arena.games.labelling import (
     MAX_FAILURES,
     Labelled,
     Labelling,
+    LabelReport,
     LabelSettings,
     Unlabelled,
     policy_of,
 )
-from variant_ai.core.arena.players.player import Fault, Player, Reply, Turn
-from variant_ai.core.data.game_record import FULL_WEIGHT, MATE, TRAINS_ALL, GameRecord
+from variant_ai.core.arena.players.player import Allowance, Fault, Player, Reply, Turn
+from variant_ai.core.data.game_record import FULL_WEIGHT, MATE, TRAINS_POLICY, GameRecord
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -67,7 +68,7 @@ def test_every_position_has_the_answer_of_the_player(one_rules: Rules) -> None:
         record = game.record
         assert (record.moves, record.result, game.positions) == (before.moves, "1-0", 7)
         assert record.scores == [10 * ply for ply in range(7)]
-        assert record.trains == [TRAINS_ALL] * 7
+        assert record.trains == [TRAINS_POLICY] * 7  # not the result, which was not to be learnt
         assert (
             record.root_values is None
         )  # a program reports none, and the old ones are not its own
@@ -91,7 +92,7 @@ def test_a_position_without_an_answer_keeps_its_labels(one_rules: Rules) -> None
     (game,) = labelled(one_rules, games, fault=Fault("no move", "none"), at=4)
     assert isinstance(game, Labelled) and game.positions == 4
     record = game.record
-    assert record.trains == [TRAINS_ALL] * 4 + [0] * 3
+    assert record.trains == [TRAINS_POLICY] * 4 + [0] * 3
     assert record.root_values is not None and record.root_values[4:] == [0.125] * 3
     assert record.visits is not None and record.visits[4:] == [()] * 3
 
@@ -105,10 +106,12 @@ def test_a_game_in_which_the_player_dies_is_left_out(one_rules: Rules) -> None:
         return made[0]
 
     labelling = Labelling(LabelSettings(), one_rules, make)
-    found = list(labelling.games(range(3), games.__getitem__))
+    found, report = list(labelling.games(range(3), games.__getitem__)), LabelReport()
+    for game in found:
+        report.count(game)
     assert [type(game) for game in found] == [Labelled, Unlabelled, Labelled]
-    assert labelling.report.failed == {"crash: it died": 1}
-    assert (labelling.report.games, labelling.report.positions) == (2, 14)
+    assert report.failed == {"crash: it died": 1}
+    assert (report.games, report.positions) == (2, 14)
 
 
 class Dying(Teacher):
@@ -130,6 +133,20 @@ def test_a_player_that_always_dies_ends_it(one_rules: Rules) -> None:
         for game in labelling.games(range(9), games.__getitem__):
             found.append(game)
     assert len(found) == MAX_FAILURES
+
+
+def test_a_player_that_answers_nothing_labels_no_game(one_rules: Rules) -> None:
+    (game,) = labelled(one_rules, records(one_rules, count=1), fault=Fault("no move", "none"))
+    assert game == Unlabelled(0, "none")
+
+
+def test_a_player_that_cannot_count_nodes_is_rejected(one_rules: Rules) -> None:
+    class Timed(Teacher):
+        def rejection(self, allowance: Allowance) -> str:
+            return "no node limit" if allowance.nodes else ""
+
+    with pytest.raises(EngineError, match="cannot label: no node limit"):
+        Labelling(LabelSettings(), one_rules, lambda: Timed("timed")).check_player()
 
 
 def test_policies() -> None:

@@ -79,7 +79,17 @@ def test_a_search_gives_move_score_and_line() -> None:
     # the bound at depth 3 does not replace the score before it
     assert (answer.score, answer.mate, answer.depth, answer.nodes) == (None, -3, 2, 20)
     found = [(line.move, line.score, line.mate) for line in answer.candidates]
-    assert found == [("e2e4", None, -3), ("d2d4", 8, None)]
+    # the move of the bound was cut off before it had a score
+    assert found == [("a2a3", 99, None), ("d2d4", 8, None)]
+
+
+def test_candidates_after_an_iteration_that_was_cut_off() -> None:
+    with fake("candidates") as engine:
+        answer = searched(engine)
+    found = [(line.move, line.score, line.depth) for line in answer.candidates]
+    # d2d4 became the best, c2c4 has the score of the depth before
+    assert found == [("d2d4", 15, 3), ("e2e4", 11, 3), ("c2c4", 5, 2)]
+    assert (answer.move, answer.score) == ("d2d4", 15)
 
 
 def test_score_and_line_may_come_apart() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -96,7 +97,6 @@ def test_depth_zero_is_one_sequence() -> None:
             ("--variant", "xiangqi", "--depth", "1", "--engine", "kernal"),
             "unknown rules engine 'kernal'; did you mean 'kernel'? accepted: both, fairy, kernel",
         ),
-        (("--variant", "atomic", "--depth", "1", "--engine", "kernel"), "`explodes: true`"),
     ],
 )
 def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], expected: str) -> None:
@@ -106,9 +106,15 @@ def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], expected: str) 
     assert "Traceback" not in result.output
 
 
-def test_the_engine_is_the_specs_unless_one_is_named() -> None:
+def test_the_engine_is_the_specs_unless_one_is_named(tmp_path: Path) -> None:
     pytest.importorskip("pyffish")
-    result = CliRunner().invoke(cli, ["perft", "-V", "atomic", "--depth", "1", "--json"])
+    spec = tmp_path / "mine.yaml"
+    words = "extends: chess\nvariant: mine\ntitle: Mine\nfairy: chess\nrules: {engine: fairy, bare_king: loss}\n"
+    spec.write_text(words, encoding="utf-8")
+    command = ["perft", "-V", str(spec), "--depth", "1", "--json"]
+    result = CliRunner().invoke(cli, command)
     assert result.exit_code == 0, result.output
     shown = json.loads(result.stdout)
     assert (shown["engine"], shown["nodes"]) == ("fairy", 20)
+    result = CliRunner().invoke(cli, [*command, "--engine", "kernel"])
+    assert result.exit_code == 1 and "no rule for `bare_king: loss`" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ def test_a_net_labels_with_its_visits(store: Path, tmp_path: Path) -> None:
     for before, after in zip(Store(store).games(), found.games(), strict=True):
         assert (after.moves, after.result) == (before.moves, before.result)
         assert after.visits is not None and all(sum(n for _, n in v) > 10 for v in after.visits)
+        assert after.root_values is not None and None not in after.root_values
 
 
 def test_a_program_labels_with_its_scores(store: Path, tmp_path: Path) -> None:
@@ -86,6 +88,45 @@ def test_an_interrupted_one_goes_on(
     assert result.exit_code == 0, result.output
     assert "resuming after 2 games" in result.stderr
     assert list(Store(made).games()) == list(Store(whole).games())
+
+
+def test_a_kill_at_the_end_of_a_shard_adds_no_game_twice(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, made = tmp_path / "whole.store", tmp_path / "made.store"
+    arguments = ("--engine", SEARCH, "--nodes", "5")
+    assert label(store, "-o", whole, *arguments).exit_code == 0
+    monkeypatch.setattr("variant_ai.cli.games.store_label.SHARD_GAMES", 2)
+    games = Labelling.games
+
+    def killed(self: Labelling, numbers: Any, read: Any) -> Any:
+        for game in games(self, numbers, read):
+            if game.number == 3:
+                os._exit(9)
+            yield game
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Labelling, "games", killed)
+        child = os.fork()
+        if child == 0:
+            label(store, "-o", made, *arguments)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    result = label(store, "-o", made, *arguments, "--json")
+    assert result.exit_code == 0, result.output
+    assert "resuming after 2 games" in result.stderr
+    assert json.loads(result.stdout)["games"] == 4
+    assert list(Store(made).games()) == list(Store(whole).games())
+
+
+def test_a_finished_store_is_not_overwritten(store: Path, tmp_path: Path) -> None:
+    made = tmp_path / "made.store"
+    arguments = ("--engine", SEARCH, "--nodes", "5")
+    assert label(store, "-o", made, *arguments).exit_code == 0
+    result = label(store, "-o", made, *arguments)
+    assert result.exit_code == 1
+    assert result.stderr.strip() == f"Error: {made} already exists; use --replace to overwrite it"
+    assert label(store, "-o", made, *arguments, "--replace").exit_code == 0
 
 
 def test_wrong_players(store: Path, tmp_path: Path) -> None:

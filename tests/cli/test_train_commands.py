@@ -358,9 +358,10 @@ def test_one_net() -> None:
 def test_a_variant_of_slow_rules_is_resumed(folder: Path) -> None:
     """Its sampler needs the rules, which the run's own spec names."""
     games = made_store(folder / "atomic.store", "atomic")
-    run = folder / "atomic"
+    run, spec = folder / "atomic", folder / "slow.yaml"
+    spec.write_text("extends: atomic\nvariant: atomic\nrules: {engine: fairy}\n", encoding="utf-8")
     succeed(
-        "train", "-V", "atomic", "--data", games, "--net", "alphazero-8v-map", *TINY, "--steps", 2,
+        "train", "-V", spec, "--data", games, "--net", "alphazero-8v-map", *TINY, "--steps", 2,
         "--split", "none", "--run", run,
     )  # fmt: skip
     again = succeed("train", "--resume", run)

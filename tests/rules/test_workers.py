@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from slow_rules import on_fairy
 
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy.fairy_workers import (
@@ -25,7 +26,7 @@ pytest.importorskip("pyffish")
 
 @pytest.fixture(scope="module")
 def rules() -> Rules:
-    return make_rules(load_spec(builtin_specs()["atomic"]))
+    return make_rules(on_fairy(load_spec(builtin_specs()["atomic"])))
 
 
 def questions(rules: Rules) -> list[tuple[np.ndarray, int]]:
@@ -71,7 +72,9 @@ def test_workers_end_with_the_process_that_started_them(requests: int) -> None:
         "from variant_ai.core.rules.fairy.fairy_workers import RulesWorkers, _send, _written\n"
         "from variant_ai.core.spec.catalogue import builtin_specs\n"
         "from variant_ai.core.spec.loader import load_spec\n"
-        "rules = make_rules(load_spec(builtin_specs()['atomic']))\n"
+        "spec = load_spec(builtin_specs()['atomic'])\n"
+        "on_fairy = spec.rules.model_copy(update={'engine': 'fairy'})\n"
+        "rules = make_rules(spec.model_copy(update={'rules': on_fairy}))\n"
         "workers = RulesWorkers(rules.spec, 1)\n"
         "start = rules.position()\n"
         "move = int(rules.legal_moves(start)[0])\n"

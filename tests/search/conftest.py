@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from slow_rules import on_fairy
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluator, RandomEvaluator, UniformEvaluator
@@ -25,7 +26,8 @@ def spec_of() -> Callable[[str], VariantSpec]:
 
     def get(name: str) -> VariantSpec:
         if name not in known:
-            known[name] = registry().variant(name)
+            spec = registry().variant(name.removesuffix(" on fairy"))
+            known[name] = on_fairy(spec) if name.endswith(" on fairy") else spec
         return known[name]
 
     return get

@@ -530,7 +530,7 @@ def test_slices_begin_with_one_visit_for_slow_rules(
     make_search: MakeSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slices must be short, because a visit may take ten milliseconds."""
-    search = make_search("atomic")
+    search = make_search("atomic on fairy")
     sizes: list[int] = []
     fill = search.tree.fill
 

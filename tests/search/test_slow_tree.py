@@ -75,7 +75,7 @@ def test_a_descent_without_a_leaf_ends(
 
 def test_a_variant_on_fairy_is_searched(make_search: Callable[..., Search]) -> None:
     pytest.importorskip("pyffish")
-    search = make_search("atomic", net="random", memory_mb=16)
+    search = make_search("atomic on fairy", net="random", memory_mb=16)
     report = search.run(Limits(simulations=60))
     assert report.visits == 60
     assert report.best in search.game.legal_moves()
@@ -89,7 +89,7 @@ def test_workers_change_nothing_but_the_time(make_search: Callable[..., Search],
     pytest.importorskip("pyffish")
     found = []
     for count in (0, 1):
-        search = make_search("atomic", net=net, memory_mb=16)
+        search = make_search("atomic on fairy", net=net, memory_mb=16)
         workers_of(search.rules, count)
         search.clear()
         search.run(Limits(simulations=40))
@@ -130,7 +130,7 @@ def test_stop_works_in_the_middle_of_a_batch(
     make_search: Callable[..., Search], monkeypatch: pytest.MonkeyPatch, net: str
 ) -> None:
     pytest.importorskip("pyffish")
-    search = make_search("atomic", net=net, memory_mb=16, batch_size=64, batch_growth=0.0)
+    search = make_search("atomic on fairy", net=net, memory_mb=16, batch_size=64, batch_growth=0.0)
     workers_of(search.rules, 0)
     search.run(Limits(simulations=1))  # so that a whole batch can be filled
     original, calls = search.rules.play, 0
@@ -150,7 +150,7 @@ def test_stop_works_in_the_middle_of_a_batch(
 
 def test_workers_are_ready_before_a_search_begins(make_search: Callable[..., Search]) -> None:
     pytest.importorskip("pyffish")
-    search = make_search("atomic", memory_mb=16)
+    search = make_search("atomic on fairy", memory_mb=16)
     workers = workers_of(search.rules, 1)
     assert workers is not None and not workers.is_running
     search.clear()

@@ -14,7 +14,9 @@ LONG_WIN = "2bak4/4a4/3cb4/p8/8p/4n4/P3r3P/2R1C1R2/4r4/3K5 b - - 0 1"
 
 
 @pytest.mark.parametrize(
-    "words", [("crazyhouse",), ("xiangqi", LONG_WIN), ("atomic",)], ids=lambda words: words[0]
+    "words",
+    [("crazyhouse",), ("xiangqi", LONG_WIN), ("atomic on fairy",)],
+    ids=lambda words: words[0],
 )
 def test_no_code_is_loaded_in_a_game(words: tuple[str, ...]) -> None:
     done = subprocess.run(

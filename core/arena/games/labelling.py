@@ -5,7 +5,7 @@ labels replace those of the game (visits, root values, scores); its moves and re
 
     policy   program: softmax of the scores of the moves that it compared (MultiPV), else its move;
              net: visits of its search
-    value    program: its score; net: mean value of its search
+    value    program: its score; net: value of its move, as the root value
 """
 
 from __future__ import annotations
@@ -26,7 +26,13 @@ from variant_ai.core.arena.players.player import (
     Reply,
     Turn,
 )
-from variant_ai.core.data.game_record import FULL_WEIGHT, TRAINS_ALL, GameRecord, PlyVisits
+from variant_ai.core.data.game_record import (
+    FULL_WEIGHT,
+    TRAINS_ALL,
+    TRAINS_POLICY,
+    GameRecord,
+    PlyVisits,
+)
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -58,7 +64,10 @@ class LabelSettings(BaseModel):
         description="centipawns below the best move at which a move gets 1/e of its weight",
     )
     timeout: float = Field(
-        default=30.0, gt=0, allow_inf_nan=False, description="seconds for one position"
+        default=30.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="seconds after which a program must stop; after twice that it counts as hung",
     )
 
 
@@ -92,6 +101,13 @@ class LabelReport:
     failed: dict[str, int] = field(default_factory=dict)
     """Games left out, by reason."""
 
+    def count(self, game: Ended) -> None:
+        if isinstance(game, Labelled):
+            self.games += 1
+            self.positions += game.positions
+        else:
+            self.failed[game.reason] = self.failed.get(game.reason, 0) + 1
+
 
 class Labelling:
     """Asks players about the positions of games: iterate over `games`; `stop` ends it early from any
@@ -109,18 +125,20 @@ class Labelling:
         self.settings, self.rules = settings, rules
         self._make_player = make_player
         self._pool = PlayerPool(workers, lambda index: make_player())
-        self.report = LabelReport()
 
     def stop(self) -> None:
         self._pool.stop()
 
-    def check_player(self) -> str:
-        """Start a player once and return its name, so that a wrong one is reported at once. Raises
-        EngineError, DataError."""
+    def check_player(self) -> tuple[str, str]:
+        """Start a player once, so that a wrong one is reported at once, and return its name and the
+        digest of its file (`Player.digest`). Raises EngineError, DataError."""
         player = self._make_player()
         try:
+            reason = player.rejection(Allowance(nodes=self.settings.nodes))
+            if reason:
+                raise EngineError(f"player {player.name!r} cannot label: {reason}")
             player.start()
-            return player.name
+            return player.name, player.digest
         finally:
             player.close()
 
@@ -148,7 +166,6 @@ class Labelling:
             while next_number in ended:
                 game = ended.pop(next_number)
                 next_number = next(order, None)
-                self._count(game)
                 failures = failures + 1 if isinstance(game, Unlabelled) else 0
                 yield game
                 if isinstance(game, Unlabelled) and failures >= MAX_FAILURES:
@@ -156,13 +173,6 @@ class Labelling:
                         f"the player failed in {counted(failures, 'game')} in a row; the last time: "
                         f"{game.reason}"
                     )
-
-    def _count(self, game: Ended) -> None:
-        if isinstance(game, Labelled):
-            self.report.games += 1
-            self.report.positions += game.positions
-        else:
-            self.report.failed[game.reason] = self.report.failed.get(game.reason, 0) + 1
 
     def _label_game(self, job: tuple[int, GameRecord]) -> Ended:
         number, record = job
@@ -175,7 +185,7 @@ class Labelling:
         except EngineError as error:
             return Unlabelled(number, str(error))
 
-    def _labelled(self, number: int, record: GameRecord, player: Player) -> Labelled:
+    def _labelled(self, number: int, record: GameRecord, player: Player) -> Ended:
         settings = self.settings
         game = Game(self.rules, record.start_fen)
         player.start()
@@ -186,6 +196,7 @@ class Labelling:
         scores = list(record.scores or [None] * record.plies)
         trains = list(record.trains or [TRAINS_ALL] * record.plies)
         positions = 0
+        unanswered = ""
         for ply, move in enumerate(record.moves):
             try:
                 reply = player.play(
@@ -194,13 +205,16 @@ class Labelling:
             except Fault as fault:
                 if fault.reason not in UNANSWERED:
                     raise
+                unanswered = str(fault)
             else:
                 visits[ply] = policy_of(reply, settings.temperature)
                 values[ply] = reply.value
                 scores[ply] = reply.score
-                trains[ply] = TRAINS_ALL
+                trains[ply] |= TRAINS_POLICY  # the result stays unlearnt where it means nothing
                 positions += 1
             game.push(move)
+        if unanswered and not positions:
+            return Unlabelled(number, unanswered)
         labelled = replace(
             record,
             visits=visits,

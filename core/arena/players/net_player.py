@@ -91,6 +91,7 @@ class NetPlayer(Player):
             nodes=report.visits,
             seconds=time.monotonic() - started,
             visits=tuple(search.root_visits()[:kept]) if kept else (),
+            value=next((line.q for line in report.lines if line.move == report.best), None),
         )
 
     def kill(self) -> None:

@@ -196,9 +196,9 @@ class Reply:
     visits: PlyVisits = ()
     """Visits of the root's moves, most visited first; empty if not reported."""
     value: float | None = None
-    """Mean value of the search for the player to move, in [-1, 1]; None: not reported."""
+    """Value of the search for the player to move, in [-1, 1]; None: not reported."""
     candidates: tuple[tuple[int, int], ...] = ()
-    """Moves that a program compared (option MultiPV), the best first, with their scores as in `score`."""
+    """Moves that a program compared (option MultiPV), in its order, with their scores as in `score`."""
     comment: str = ""
     """Remark for the game record."""
 

@@ -98,8 +98,8 @@ class Answer:
     expected: str = ""
     """The reply that the engine would ponder on; empty if it named none."""
     candidates: tuple[Answer, ...] = ()
-    """First moves of the lines that it compared (option MultiPV), the best first, with their scores;
-    empty if it wrote only one line."""
+    """First moves of the lines that it compared (option MultiPV), in its order, with their scores; empty
+    if it wrote only one line."""
 
 
 @dataclass(frozen=True)

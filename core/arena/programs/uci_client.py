@@ -171,11 +171,12 @@ class UciClient(EngineProcess):
     def _answer(self, timeout: float, grace: float) -> Answer:
         """Wait for the move of the search under way; see `search`."""
         ranks: dict[int, str] = {}
+        candidates = _Candidates()
         for text, seconds, late in self._search_lines("bestmove", "stop", timeout, grace):
             if text.startswith(("bestmove", "nobestmove")):
                 words = text.split()
                 move = words[1] if len(words) > 1 and words[0] == "bestmove" else ""
-                answer = _answer_of(None if move in NO_MOVES else move, ranks)
+                answer = _answer_of(None if move in NO_MOVES else move, ranks, candidates.found())
                 claim = next((word for word in words[2:] if word in ("draw", "resign")), "")
                 expected = words[3] if words[2:3] == ["ponder"] and len(words) > 3 else ""
                 return replace(
@@ -185,8 +186,11 @@ class UciClient(EngineProcess):
                     claim=claim,
                     expected="" if expected in NO_MOVES else expected,
                 )
+            if text.startswith("info string"):
+                continue
             if text.startswith("info ") and (" pv " in text or " score " in text):
                 rank = _number(text.split(), "multipv", 1)
+                candidates.add(rank, text)
                 if rank not in ranks or _says_more(text, ranks[rank]):
                     ranks[rank] = text
         raise AssertionError  # the lines end by an error only
@@ -311,11 +315,39 @@ def _is_bound(line: str) -> bool:
     return " lowerbound " in line or " upperbound " in line
 
 
-def _answer_of(move: str | None, ranks: Mapping[int, str]) -> Answer:
-    """Build the answer from the last line of each rank; numbers that cannot be parsed are left out."""
-    lines = [_line_of(ranks[rank]) for rank in sorted(ranks)]
-    best = lines[0] if lines else Answer(None)
-    return replace(best, move=move, candidates=tuple(lines) if len(lines) > 1 else ())
+class _Candidates:
+    """Moves that an engine compares. A node limit cuts its last iteration off: the line of a rank may
+    then be a bound for another move than before, whose score is that of an earlier iteration."""
+
+    def __init__(self) -> None:
+        self._latest: dict[int, Answer] = {}
+        """By rank, the last line, also if it is a bound."""
+        self._exact: dict[str, Answer] = {}
+        """By move, the last line that is no bound."""
+
+    def add(self, rank: int, text: str) -> None:
+        line = _line_of(text)
+        if line.move is None or (line.score is None and line.mate is None):
+            return
+        self._latest[rank] = line
+        if not _is_bound(text):
+            self._exact[line.move] = line
+
+    def found(self) -> tuple[Answer, ...]:
+        """Each move once, in the engine's order; empty if it wrote only one line."""
+        if len(self._latest) < 2:
+            return ()
+        lines = [self._latest[rank] for rank in sorted(self._latest)]
+        moves = {line.move: self._exact.get(line.move or "", line) for line in lines}
+        return tuple(moves.values())
+
+
+def _answer_of(
+    move: str | None, ranks: Mapping[int, str], candidates: tuple[Answer, ...]
+) -> Answer:
+    """Build the answer from the best line; numbers that cannot be parsed are left out."""
+    best = _line_of(ranks[min(ranks)]) if ranks else Answer(None)
+    return replace(best, move=move, candidates=candidates)
 
 
 def _line_of(text: str) -> Answer:

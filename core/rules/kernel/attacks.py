@@ -25,7 +25,7 @@ from variant_ai.core.rules.kernel.move_programs import (
     SQUARE_MASK,
     TYPE_SHIFT,
 )
-from variant_ai.core.rules.kernel.rule_tables import TablesRow
+from variant_ai.core.rules.kernel.rule_tables import EXPLODES, TablesRow
 from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_SQUARES, PositionRow
 
 COLOUR_BIT = COLOUR_STRIDE.bit_length() - 1
@@ -42,9 +42,11 @@ LEAVING_SAVES = 8
 """A piece moved from there may end a check, since it is the hurdle."""
 ANYTHING = LEAVING_MATTERS | ENTERING_MATTERS | ENTERING_SAVES | LEAVING_SAVES
 
-WORK = np.dtype([("marks", "i1", (MAX_SQUARES,)), ("check", "i4")], align=True)
-"""Scratch memory of move generation: marks of `scan_king`, and 1 if the side to move is in
-check."""
+WORK = np.dtype(
+    [("marks", "i1", (MAX_SQUARES,)), ("kept", "i1", (MAX_SQUARES,)), ("check", "i4")], align=True
+)
+"""Scratch memory of move generation: marks of `scan_king`, a board before an explosion, and 1 if the
+side to move is in check."""
 MoveWork: TypeAlias = Annotated[NDArray[np.void], array(WORK)]
 MoveWorkRow: TypeAlias = Annotated[Any, element(WORK)]
 
@@ -118,6 +120,24 @@ def attacked(t: TablesRow, p: PositionRow, colour: Number, square: Number) -> Tr
                             return True
                         break
             at += n
+
+
+@inlined
+def touch(t: TablesRow, one: Number, other: Number) -> Truth:
+    """Return True if two squares are the same or neighbours, diagonally too."""
+    files = t["files"]
+    return abs(one % files - other % files) <= 1 and abs(one // files - other // files) <= 1
+
+
+@inlined
+def exposed(t: TablesRow, p: PositionRow, colour: Number, square: Number) -> Truth:
+    """Return True if a king of `colour` on the square would be in check. Where captures explode, it
+    is safe beside the other king, which would explode with it."""
+    if t["features"] & EXPLODES:
+        other = np.int64(p["kings"][1 - colour])
+        if other >= 0 and touch(t, square, other):
+            return False
+    return attacked(t, p, 1 - colour, square)
 
 
 @njit

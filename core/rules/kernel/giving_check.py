@@ -3,7 +3,8 @@
 One scan outwards from the enemy king finds the squares from which each piece type would attack it
 (`hits`), and marks the squares whose change could give check in another way: own pieces in front of
 others (discovered checks), legs, hurdles. A plain move that touches no marked square gives check
-exactly if its piece hits from its target; all others are tested by making them.
+exactly if its piece hits from its target; all others are tested by making them. Where captures
+explode, every move is.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from variant_ai.core.rules.kernel.attacks import (
     ENTERING_MATTERS,
     LEAVING_MATTERS,
     TYPE_MASK,
-    attacked,
     captures,
+    exposed,
 )
 from variant_ai.core.rules.kernel.make_move import advance
 from variant_ai.core.rules.kernel.move_programs import (
@@ -33,7 +34,7 @@ from variant_ai.core.rules.kernel.move_programs import (
     TYPE_SHIFT,
 )
 from variant_ai.core.rules.kernel.movegen import MAX_MOVES
-from variant_ai.core.rules.kernel.rule_tables import Tables, TablesRow
+from variant_ai.core.rules.kernel.rule_tables import EXPLODES, Tables, TablesRow
 from variant_ai.core.rules.position import (
     DOUBLE_STEP,
     DROP,
@@ -92,6 +93,7 @@ def checks_into(
         return 0
     scan_targets(table, position, us, king, work[0])
     hits, marks = work[0]["hits"], work[0]["marks"]
+    exploding = table["features"] & EXPLODES
     found = 0
     for k in range(n):
         move = np.int64(moves[first + k])
@@ -104,10 +106,11 @@ def checks_into(
         else:
             code = np.int64(position["board"][origin])
             touched |= marks[origin] & LEAVING_MATTERS
-        if touched != 0 or (PLAIN >> kind) & 1 == 0:
+        if touched != 0 or (PLAIN >> kind) & 1 == 0 or exploding:
             trial[0] = position
             advance(table, trial[0], move)
-            check = attacked(table, trial[0], us, np.int64(trial[0]["kings"][1 - us]))
+            at = np.int64(trial[0]["kings"][1 - us])
+            check = at >= 0 and exposed(table, trial[0], 1 - us, at)
         else:
             check = (hits[target] >> ((code - 1) & TYPE_MASK)) & 1 != 0
         if check:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.jit import Number, Truth, inlined, njit
-from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, attacked
+from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, exposed, touch
 from variant_ai.core.rules.kernel.rule_tables import (
     CAPTURES_RESET,
     COUNTS_CHECKS,
     COUNTS_PIECES,
     DROPS_RESET,
+    EXPLODES,
     HAND_COUNTS,
     MAX_HOMES,
     MAX_PASSANT,
@@ -81,7 +82,7 @@ def is_in_check(t: Tables, p: Position, i: Number) -> Truth:
     """Return True if the side to move of position i is in check; False if it has no king."""
     us = np.int64(p[i]["side"])
     king = np.int64(p[i]["kings"][us])
-    return king >= 0 and attacked(t[0], p[i], 1 - us, king)
+    return king >= 0 and exposed(t[0], p[i], us, king)
 
 
 @inlined
@@ -141,19 +142,15 @@ def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
                 if can_capture_passing(t, r, them, jumped):
                     r["ep"] = jumped
                     key ^= zobrist[ZOBRIST_PASSANT + jumped]
-        board[target] = piece
-        key ^= zobrist[piece * MAX_SQUARES + target]
         if origin == r["kings"][us]:
             r["kings"][us] = target
-        rights = np.int64(r["castling"])
-        if rights != 0:
-            kept = rights & t["rights_kept"][origin] & t["rights_kept"][target]
-            if t["features"] & SHUFFLED:
-                kept = rights_kept(t, r, rights, origin, target)
-                key ^= forget_homes(t, r, rights ^ kept)
-            if kept != rights:
-                r["castling"] = kept
-                key ^= zobrist[ZOBRIST_CASTLING + rights] ^ zobrist[ZOBRIST_CASTLING + kept]
+        if r["castling"] != 0:
+            key ^= lose_rights(t, r, origin, target)
+        if taken != 0 and t["features"] & EXPLODES:
+            key ^= explode(t, r, target)
+        else:
+            board[target] = piece
+            key ^= zobrist[piece * MAX_SQUARES + target]
     if r["count_limit"] == 0 and reset:
         r["clock"] = 0
         r["checks"][0] = 0
@@ -175,6 +172,45 @@ def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
         count_check(t, r, us)
     if t["features"] & COUNTS_PIECES:
         count_pieces(t, r, us, taken, kind == PROMOTION)
+
+
+@njit
+def explode(t: TablesRow, r: PositionRow, centre: Number) -> Number:
+    """Remove the pieces around a capture, whose two pieces are gone already, and return the change of
+    the key."""
+    board, zobrist = r["board"], t["zobrist"]
+    change = zobrist[0] ^ zobrist[0]
+    for square in range(t["squares"]):
+        piece = np.int64(board[square])
+        if piece == 0 or not touch(t, np.int64(square), centre):
+            continue
+        if (t["spared"] >> ((piece - 1) & TYPE_MASK)) & 1:
+            continue
+        board[square] = 0
+        change ^= zobrist[piece * MAX_SQUARES + square]
+        for colour in range(2):
+            if r["kings"][colour] == square:
+                r["kings"][colour] = NO_SQUARE
+        if r["castling"] != 0:
+            change ^= lose_rights(t, r, np.int64(square), np.int64(square))
+    return change
+
+
+@inlined
+def lose_rights(t: TablesRow, r: PositionRow, origin: Number, target: Number) -> Number:
+    """Remove the castling rights that end when a piece goes from `origin` to `target`, and return the
+    change of the key."""
+    zobrist = t["zobrist"]
+    change = zobrist[0] ^ zobrist[0]
+    rights = np.int64(r["castling"])
+    kept = rights & t["rights_kept"][origin] & t["rights_kept"][target]
+    if t["features"] & SHUFFLED:
+        kept = rights_kept(t, r, rights, origin, target)
+        change ^= forget_homes(t, r, rights ^ kept)
+    if kept != rights:
+        r["castling"] = kept
+        change ^= zobrist[ZOBRIST_CASTLING + rights] ^ zobrist[ZOBRIST_CASTLING + kept]
+    return change
 
 
 @inlined
@@ -233,7 +269,7 @@ def count_check(t: TablesRow, r: PositionRow, us: Number) -> None:
     """Decrease the checks left to win of the side that has just moved, if it gave check."""
     left = np.int64(r["wins_left"][us])
     king = np.int64(r["kings"][1 - us])
-    if left > 0 and king >= 0 and attacked(t, r, us, king):
+    if left > 0 and king >= 0 and exposed(t, r, 1 - us, king):
         row = ZOBRIST_WINS + 16 * us + left
         r["wins_left"][us] = left - 1
         r["key"] ^= t["zobrist"][row] ^ t["zobrist"][row - 1]

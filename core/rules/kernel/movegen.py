@@ -3,7 +3,7 @@
 One scan outwards from the king finds checks and marks the few squares whose change could expose it:
 pinned pieces, legs of lame leapers, hurdles of hoppers. Only moves that leave or enter a marked
 square, king moves and en passant captures are tested by making them; all others are legal. In
-check, every move is tested.
+check, and where captures explode, every move is tested.
 
 Functions here take records (`tables[0]`, `positions[i]`), except `legal_moves_into`, which is for
 other rooms and takes arrays. They make and take back moves on the position's own board, so two
@@ -29,7 +29,9 @@ from variant_ai.core.rules.kernel.attacks import (
     MoveWork,
     MoveWorkRow,
     attacked,
+    exposed,
     scan_king,
+    touch,
 )
 from variant_ai.core.rules.kernel.game_ends import variant_winner
 from variant_ai.core.rules.kernel.move_programs import (
@@ -46,6 +48,7 @@ from variant_ai.core.rules.kernel.move_programs import (
 from variant_ai.core.rules.kernel.rule_tables import (
     CAPTURED_CHOICES,
     DROP_MATE,
+    EXPLODES,
     LEAVING_FORCED,
     MAX_CHOICES,
     MAX_PIECE_MOVES,
@@ -179,6 +182,8 @@ def moves_of(
         marks[square] = 0
     if king >= 0:
         check = scan_king(t, p, 1 - us, king, work)
+        if t["features"] & EXPLODES:
+            check = exposed(t, p, us, king)
     work["check"] = check
     n = board_moves(t, p, us, ep, king, check, out, work)
     if t["features"] & MAY_REPEAT:
@@ -241,6 +246,53 @@ def safe_after(
 
 
 @njit
+def safe_explosion(
+    t: TablesRow,
+    p: PositionRow,
+    origin: Number,
+    target: Number,
+    piece: Number,
+    gone: Number,
+    king: Number,
+    us: Number,
+    work: MoveWorkRow,
+) -> Truth:
+    """`safe_after` where captures explode; king: its square after the move.
+
+    The own king may not explode. A move that explodes the other king is legal whatever it exposes.
+    """
+    board = p["board"]
+    captured = board[target]
+    if captured == 0 and gone < 0:
+        board[origin] = 0
+        board[target] = piece
+        safe = not exposed(t, p, us, king)
+        board[target] = 0
+        board[origin] = piece
+        return safe
+    if touch(t, target, king):
+        return False
+    other = np.int64(p["kings"][1 - us])
+    if other >= 0 and touch(t, target, other):
+        return True
+    kept = work["kept"]
+    for square in range(t["squares"]):
+        found = np.int64(board[square])
+        kept[square] = found
+        if found != 0 and touch(t, np.int64(square), target):
+            spared = (t["spared"] >> ((found - 1) & TYPE_MASK)) & 1
+            if square == target or not spared:
+                board[square] = 0
+    board[origin] = 0
+    if gone >= 0:
+        board[gone] = 0
+    safe = not exposed(t, p, us, king)
+    for square in range(t["squares"]):
+        board[square] = kept[square]
+    return safe
+
+
+@njit
 def board_moves(
     t: TablesRow,
     p: PositionRow,
@@ -259,6 +311,7 @@ def board_moves(
     promotion = t["promotion"]
     them = 1 - us
     low = COLOUR_STRIDE * us
+    exploding = (t["features"] & EXPLODES) != 0
     n = 0
     for origin in range(t["squares"]):
         piece = np.int64(board[origin])
@@ -266,8 +319,8 @@ def board_moves(
             continue
         kind = (piece - 1) & TYPE_MASK
         is_king = origin == king
-        tested = check or is_king or (marks[origin] & LEAVING_MATTERS) != 0
-        stays = check and not is_king and marks[origin] & LEAVING_SAVES == 0
+        tested = check or is_king or exploding or (marks[origin] & LEAVING_MATTERS) != 0
+        stays = check and not is_king and not exploding and marks[origin] & LEAVING_SAVES == 0
         choices = np.int64(t["choices"][kind * MAX_CHOICES])
         row = piece * MAX_SQUARES
         at = t["forward_start"][row + origin]
@@ -318,8 +371,13 @@ def board_moves(
                             break
                 if (tested or gone >= 0 or (marks[target] & ENTERING_MATTERS) != 0) and king >= 0:
                     after = target if is_king else king
-                    useless = stays and gone < 0 and marks[target] & ENTERING_SAVES == 0
-                    if useless or not safe_after(t, p, origin, target, piece, gone, after, them):
+                    if exploding:
+                        safe = safe_explosion(t, p, origin, target, piece, gone, after, us, work)
+                    elif stays and gone < 0 and marks[target] & ENTERING_SAVES == 0:
+                        safe = False
+                    else:
+                        safe = safe_after(t, p, origin, target, piece, gone, after, them)
+                    if not safe:
                         if last:
                             break
                         continue
@@ -386,18 +444,18 @@ def castling_moves(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n
             i += 1
         i = 0
         while free and t["castle_safe"][walk, i] >= 0:
-            free = not attacked(t, p, 1 - us, np.int64(t["castle_safe"][walk, i]))
+            free = not exposed(t, p, us, np.int64(t["castle_safe"][walk, i]))
             i += 1
         origin = np.int64(t["castle_squares"][walk, 0])
         target = np.int64(t["castle_squares"][walk, 4])
-        if free and safe_castled(t, p, walk, 1 - us):
+        if free and safe_castled(t, p, walk, us):
             out["move"][n] = target | (origin << ORIGIN) | (CASTLING << KIND) | (right << ARGUMENT)
             n += 1
     return n
 
 
 @inlined
-def safe_castled(t: TablesRow, p: PositionRow, walk: Number, them: Number) -> Truth:
+def safe_castled(t: TablesRow, p: PositionRow, walk: Number, us: Number) -> Truth:
     """Return True if the king is safe after castling: a rook that was not at the edge may have
     protected it."""
     board = p["board"]
@@ -409,7 +467,7 @@ def safe_castled(t: TablesRow, p: PositionRow, walk: Number, them: Number) -> Tr
     board[rook_from] = 0
     board[king_to] = king
     board[rook_to] = rook
-    safe = not attacked(t, p, them, king_to)
+    safe = not exposed(t, p, us, king_to)
     board[king_to] = 0
     board[rook_to] = 0
     board[king_from] = king

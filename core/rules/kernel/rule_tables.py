@@ -42,6 +42,7 @@ from variant_ai.core.rules.text.fen import parse_fen
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import Promotes, VariantSpec
+from variant_ai.core.spec.start_position import royal_letters
 from variant_ai.core.spec.zones import square_name
 
 CODES = 2 * COLOUR_STRIDE
@@ -81,6 +82,8 @@ COUNTS_PIECES = 512
 """Makruk's counting: a limit of moves to mate, depending on the pieces left."""
 SHUFFLED = 4096
 """King and rooks may begin on any files."""
+EXPLODES = 8192
+"""A capture removes the capturing piece and all pieces around, except those of `spared`."""
 
 # Bits of `resets` beyond those of the types.
 CAPTURES_RESET, DROPS_RESET = 1 << 30, 1 << 29
@@ -141,6 +144,7 @@ TABLES = np.dtype(
         ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where one of the types wins by standing there
         ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, for counting
         ("extinct_types", "i4"),  # a side without any of these has lost
+        ("spared", "i4"),  # types that an explosion beside them leaves on the board
         ("zobrist", "u8", (ZOBRIST_NUMBERS,)),
     ],
     align=True,
@@ -185,8 +189,10 @@ def missing_words(spec: VariantSpec) -> list[str]:
     """Rules in the spec that the kernel does not support, in the spec's words."""
     rules = spec.rules
     missing = []
-    if rules.explodes:
-        missing.append("`explodes: true`")
+    if rules.explodes and spec.hands:
+        missing.append("`explodes: true` with pieces in hand")
+    if rules.explodes and royal_letters(spec).isdisjoint(win.extinct for win in rules.wins):
+        missing.append("`explodes: true` without `wins: [{extinct: K}]` of a king of each player")
     if rules.bare_king != "none":
         missing.append(f"`bare_king: {rules.bare_king}`")
     if rules.counting not in ("none", "makruk"):
@@ -381,6 +387,9 @@ def _walk(start: int, end: int) -> list[int]:
 def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
     rules = spec.rules
     table["features"] |= MUST_CAPTURE * (rules.captures == "must")
+    if rules.explodes:
+        table["features"] |= EXPLODES
+        table["spared"] = sum(1 << kind.index for kind in types.all if kind.piece.promotes)
     table["stalemate"] = {"draw": 0, "loss": -1, "win": 1}[rules.stalemate]
     count = rules.no_progress
     table["plies"] = 0 if count.plies == "none" else count.plies

@@ -48,7 +48,8 @@ class PieceLimits:
         for colour, name in enumerate(("first", "second")):
             royal = self.types.royal
             found = board.count(piece_code(royal, colour)) if royal >= 0 else 0
-            if found != self.kings[colour]:
+            gone = found == 0 and royal >= 0 and not self.types.all[royal].piece.royal  # exploded
+            if found != self.kings[colour] and not gone:
                 symbol = self.types.symbol(piece_code(royal, colour))
                 needed = self.kings[colour]
                 return f"the {name} player has {found} royal {symbol!r}, needs {needed}"
