@@ -442,14 +442,17 @@ def castling_moves(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n
         while free and t["castle_empty"][walk, i] >= 0:
             free = board[t["castle_empty"][walk, i]] == 0
             i += 1
+        home = np.int64(t["castle_squares"][walk, 0])
+        king = board[home]
+        board[home] = 0  # beside the other king it may stand between an attacker and its path
         i = 0
         while free and t["castle_safe"][walk, i] >= 0:
             free = not exposed(t, p, us, np.int64(t["castle_safe"][walk, i]))
             i += 1
-        origin = np.int64(t["castle_squares"][walk, 0])
+        board[home] = king
         target = np.int64(t["castle_squares"][walk, 4])
         if free and safe_castled(t, p, walk, us):
-            out["move"][n] = target | (origin << ORIGIN) | (CASTLING << KIND) | (right << ARGUMENT)
+            out["move"][n] = target | (home << ORIGIN) | (CASTLING << KIND) | (right << ARGUMENT)
             n += 1
     return n
 

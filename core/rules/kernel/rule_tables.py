@@ -131,7 +131,11 @@ TABLES = np.dtype(
         # castling, per walk
         ("castle_squares", "i1", (MAX_WALKS, 5)),  # king from, to, rook from, to, move's target
         ("castle_empty", "i1", (MAX_WALKS, MAX_WALK)),  # ended by -1
-        ("castle_safe", "i1", (MAX_WALKS, MAX_WALK)),  # squares the king passes, ended by -1
+        (
+            "castle_safe",
+            "i1",
+            (MAX_WALKS, MAX_WALK),
+        ),  # squares between the ends of its walk, ended by -1
         ("rights_kept", "i1", (MAX_SQUARES,)),  # mask when something leaves or enters a square
         # ends
         ("stalemate", "i4"),  # value for the side without a move: -1, 0, 1
@@ -369,7 +373,7 @@ def _fill_castling(table: Any, types: PieceTypes, geometry: Geometry) -> None:
         rook = _walk(right.rook_from, right.rook_to)
         own = (right.king_from, right.rook_from)
         empty = [s for s in dict.fromkeys([*king, *rook]) if s not in own]
-        safe = king[1:]
+        safe = king[1:-1]
         squares = (right.king_from, right.king_to, right.rook_from, right.rook_to, right.target)
         table["castle_squares"][i] = squares
         table["castle_empty"][i, : len(empty)] = empty
