@@ -45,7 +45,10 @@ def play(search: Search, plies: int, limits: Limits) -> None:
 
 
 def main(variant: str, *fens: str) -> None:
-    spec = registry().variant(variant)
+    spec = registry().variant(variant.removesuffix(" on fairy"))
+    if spec.variant != variant:
+        rules = spec.rules.model_copy(update={"engine": "fairy"})
+        spec = spec.model_copy(update={"rules": rules})
     rules = registry().rules(spec)
     load_judge(rules)
     encoder = Encoder(spec)

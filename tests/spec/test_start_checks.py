@@ -92,13 +92,16 @@ def test_castling_needs_a_king() -> None:
     wins = ("  insufficient_material: true", "  wins: [{extinct: K}]")
     message = error_message("chess", ("K, royal: true", "K"), wins)
     assert "my.yaml:15:1: castling: castling needs a king" in message
-    # Fairy-Stockfish knows who is king in atomic chess, where no piece is royal
+    # in atomic chess no piece is royal; the king is the one whose explosion loses
     castling = "castling: {K: {king: e2-g2, rook: h3-f2}}"
     message = error_message("atomic", ("fairy: atomic", f"fairy: atomic\n{castling}"))
     assert "castling.K.rook: 'h3-f2' is not along one rank" in message
     castling = "castling: {K: {king: e3-g3, rook: h3-f3}}"
     message = error_message("atomic", ("fairy: atomic", f"fairy: atomic\n{castling}"))
-    assert "nothing stands on e3 in rules.start; accepted: the square of a piece" in message
+    assert (
+        "nothing stands on e3 in rules.start; the royal piece of the first player stands on e1"
+        in message
+    )
 
 
 def test_one_royal_piece_a_side() -> None:

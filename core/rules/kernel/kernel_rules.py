@@ -93,7 +93,9 @@ class KernelRules(Rules):
         scratch = self._scratch
         scratch.position[0] = position[0]
         scratch.position[0]["side"] = 1 - us
-        if is_in_check(self.tables, scratch.position, 0):
+        # whose king has exploded has lost, so that the other one's check is over too
+        exploded = self.spec.rules.explodes and position[0]["kings"][us] < 0
+        if is_in_check(self.tables, scratch.position, 0) and not exploded:
             raise FenError(f"{self._exposed(scratch.position)}, in FEN {shorten(fen)}")
         position[0]["key"] = full_key(self.tables, position, 0)
         count = len(self.legal_moves(position))
