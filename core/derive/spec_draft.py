@@ -88,6 +88,8 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     more_rules = rule_probe.extras(board, probed, _prey(symbols))
     if more_rules.get("explodes"):
         rules["explodes"] = True
+        if king and not wins:
+            rules["wins"] = [{"extinct": king}]
     if _must_capture(board, variant_with, probed, _prey(symbols)):
         rules["captures"] = "must"
     if king:
@@ -95,7 +97,8 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         counted = end_probe.counting(board, variant_with, king, other) if other else "none"
         if counted != "none":
             rules["counting"] = counted
-    if king and not hand and not wins and end_probe.draws_dead_positions(board, king):
+    dead = king and not hand and "wins" not in rules
+    if dead and end_probe.draws_dead_positions(board, king):
         rules["insufficient_material"] = True
     if more_rules["walls"]:
         missing.append("moves that place walls")

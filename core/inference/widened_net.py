@@ -43,8 +43,10 @@ def widen(path: Path, spec: VariantSpec) -> bytes:
         raise DataError(f"{path}: has other policy planes or another encoder than the spec")
     places = _places(path, own, spec)
     model = onnx.load(path)
-    _widen_first_layers(path, model, places, len(input_planes(spec)))
+    added = _widen_first_layers(path, model, places, len(input_planes(spec)))
     metadata = dict(file.metadata)
+    if metadata.get("parameters", "").isdecimal():
+        metadata["parameters"] = str(int(metadata["parameters"]) + added)
     metadata |= {
         "spec_hash": spec_hash(spec),
         "encoding_hash": encoding_hash(spec),
@@ -74,8 +76,9 @@ def _meaning(plane: InputPlane) -> tuple[object, ...]:
     return plane.item, plane.who, plane.piece, plane.number, plane.max
 
 
-def _widen_first_layers(path: Path, model: onnx.ModelProto, places: list[int], planes: int) -> None:
-    """Give the convolutions that read the input weights of zero for planes not in `places`."""
+def _widen_first_layers(path: Path, model: onnx.ModelProto, places: list[int], planes: int) -> int:
+    """Give the convolutions that read the input weights of zero for planes not in `places`, and return
+    the number of these weights."""
     weights = {tensor.name: tensor for tensor in model.graph.initializer}
     (given,) = [value for value in model.graph.input if value.name not in weights]
     readers = [node for node in model.graph.node if given.name in node.input]
@@ -88,10 +91,13 @@ def _widen_first_layers(path: Path, model: onnx.ModelProto, places: list[int], p
             f"{path}: its first layer is not a convolution with weights of its own, as fp32 files have; "
             "it cannot see more planes"
         )
+    added = 0
     for name in names:
         old = numpy_helper.to_array(weights[name])
         new = np.zeros((old.shape[0], planes, *old.shape[2:]), old.dtype)
         new[:, places] = old
         weights[name].CopyFrom(numpy_helper.from_array(new, name))
+        added += new.size - old.size
     given.type.tensor_type.shape.dim[1].dim_value = planes
     del model.graph.value_info[:]
+    return added

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, SearchChoice
@@ -49,10 +49,18 @@ def plain_search(
     from variant_ai.core.search.search import Search
     from variant_ai.core.search.settings import SearchParams
 
+    alpha: dict[str, Any] = {}
+    if search.noise_alpha is not None:
+        alpha["noise_alpha"] = search.noise_alpha
     params = SearchParams.of(
         spec,
+        **alpha,
         node_temperature=1.0,
         enhance_checks=False,
+        cpuct_init=search.cpuct,
+        u_divisor=1.0,
+        look_for_mates=False,
+        mate_stop=False,
         batch_size=1,
         reuse_tree=False,
         q_unvisited="parent",
