@@ -35,7 +35,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         hand = rule_probe.HandRules([s for s in order if s in dropped])
         missing.append("drops from an endless hand")
     passers = rule_probe.captures_en_passant(board, probed)
-    wins = end_probe.wins(board, [s for s in order if s not in royal])
+    wins = end_probe.wins(board, order, royal)
     pieces: dict[str, Any] = {}
     zones: dict[str, Any] = {}
     for symbol in order:
