@@ -142,15 +142,14 @@ def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
                 if can_capture_passing(t, r, them, jumped):
                     r["ep"] = jumped
                     key ^= zobrist[ZOBRIST_PASSANT + jumped]
+        board[target] = piece
+        key ^= zobrist[piece * MAX_SQUARES + target]
         if origin == r["kings"][us]:
             r["kings"][us] = target
         if r["castling"] != 0:
             key ^= lose_rights(t, r, origin, target)
         if taken != 0 and t["features"] & EXPLODES:
             key ^= explode(t, r, target)
-        else:
-            board[target] = piece
-            key ^= zobrist[piece * MAX_SQUARES + target]
     if r["count_limit"] == 0 and reset:
         r["clock"] = 0
         r["checks"][0] = 0
@@ -176,15 +175,15 @@ def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
 
 @njit
 def explode(t: TablesRow, r: PositionRow, centre: Number) -> Number:
-    """Remove the pieces around a capture, whose two pieces are gone already, and return the change of
-    the key."""
+    """Remove the piece that has captured on `centre` and those around it, and return the change of the
+    key."""
     board, zobrist = r["board"], t["zobrist"]
     change = zobrist[0] ^ zobrist[0]
     for square in range(t["squares"]):
         piece = np.int64(board[square])
         if piece == 0 or not touch(t, np.int64(square), centre):
             continue
-        if (t["spared"] >> ((piece - 1) & TYPE_MASK)) & 1:
+        if square != centre and (t["spared"] >> ((piece - 1) & TYPE_MASK)) & 1:
             continue
         board[square] = 0
         change ^= zobrist[piece * MAX_SQUARES + square]
