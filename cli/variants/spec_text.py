@@ -166,7 +166,9 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
         lines.append(f"A bare king is a {rules.bare_king}.")
     if rules.counting != "none":
         lines.append(f"Moves are counted as in {rules.counting}.")
-    if spec.hands is not None:
+    if spec.hands is not None and spec.hands.captured == "leaves the game":
+        lines.append(f"Pieces in hand at the start ({' '.join(spec.hands.order)}) may be dropped.")
+    elif spec.hands is not None:
         promoted = {"reverts": "reverts to what it was", "keeps": "keeps its kind"}
         lines.append(
             f"Captured pieces go to the captor's hand ({' '.join(spec.hands.order)}); "

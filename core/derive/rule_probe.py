@@ -103,6 +103,7 @@ class HandRules:
 
     order: list[str]
     promoted: str = "keeps"
+    captured: str = "changes side"
     drop: dict[str, frozenset[int]] = field(default_factory=dict)
     """Squares on which a piece may be dropped."""
     per_file: dict[str, int] = field(default_factory=dict)
@@ -124,7 +125,7 @@ def hands(
     order = [s for s in pieces if s in held and s not in royal and not s.startswith("+")]
     if not order:
         return None
-    found = HandRules(order)
+    found = HandRules(order, captured="changes side" if captures else "leaves the game")
     turns = any(s.startswith("+") for s in pieces)
     twins = []
     if captures and not turns and _writes_twins(board, order[0]):

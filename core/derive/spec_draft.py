@@ -104,8 +104,6 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         missing.append("moves that place walls")
     if more_rules["demotes"]:
         missing.append("pieces that turn back")
-    if hand and not captures and hand.drop:
-        missing.append("pieces in hand that were not captured")
     if hand and hand.turned:
         missing.append("drops of promoted pieces")
     if len(royal) > 1:
@@ -139,6 +137,8 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         tree["castling"] = castles
     if hand:
         tree["hands"] = {"order": hand.order, "promoted": hand.promoted}
+        if hand.captured != "changes side":
+            tree["hands"]["captured"] = hand.captured
     tree["rules"] = rules
     if more_rules["pass"]:
         missing.append("`pass` moves")

@@ -74,6 +74,8 @@ class PieceTypes:
         }
 
         def hand_index(symbol: str, twin: bool) -> int:
+            if spec.hands is None or spec.hands.captured == "leaves the game":
+                return -1
             if returns.startswith("returns as "):
                 symbol = returns.removeprefix("returns as ") if twin else symbol
             elif returns == "reverts" and symbol not in hand_order:

@@ -129,10 +129,10 @@ class CastlingSide(Model):
 
 
 class Hands(Model):
-    """Captured pieces change sides and may be dropped."""
+    """Pieces that may be dropped."""
 
     order: tuple[str, ...] = Field(max_length=MAX_HAND_KINDS)
-    captured: Literal["changes side"] = "changes side"
+    captured: Literal["changes side", "leaves the game"] = "changes side"
     promoted: str = Field(
         default="reverts",
         description="a captured promoted piece `returns as P` (it is `Q~` on the board, as it stays "

@@ -109,7 +109,7 @@ def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], expected: str) 
 def test_the_engine_is_the_specs_unless_one_is_named(tmp_path: Path) -> None:
     pytest.importorskip("pyffish")
     spec = tmp_path / "mine.yaml"
-    words = "extends: chess\nvariant: mine\ntitle: Mine\nfairy: chess\nrules: {engine: fairy, bare_king: loss}\n"
+    words = "extends: chess\nvariant: mine\ntitle: Mine\nfairy: chess\nrules: {engine: fairy, bare_king: draw}\n"
     spec.write_text(words, encoding="utf-8")
     command = ["perft", "-V", str(spec), "--depth", "1", "--json"]
     result = CliRunner().invoke(cli, command)
@@ -117,4 +117,4 @@ def test_the_engine_is_the_specs_unless_one_is_named(tmp_path: Path) -> None:
     shown = json.loads(result.stdout)
     assert (shown["engine"], shown["nodes"]) == ("fairy", 20)
     result = CliRunner().invoke(cli, [*command, "--engine", "kernel"])
-    assert result.exit_code == 1 and "no rule for `bare_king: loss`" in result.stderr
+    assert result.exit_code == 1 and "no rule for `bare_king: draw`" in result.stderr

@@ -27,7 +27,7 @@ KERNEL = Path(movegen.__file__)
 jitted = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="compilation is switched off by NUMBA_DISABLE_JIT"
 )
-COMPILED = ("attacks", "game_ends", "movegen", "make_move", "perft")
+COMPILED = ("attacks", "game_ends", "king_safety", "movegen", "make_move", "perft")
 
 SMALL = """
 from variant_ai.core.jit import njit

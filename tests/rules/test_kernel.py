@@ -315,7 +315,7 @@ def test_rules_can_be_sent_to_another_process() -> None:
     ("change", "word"),
     [
         ({"explodes": True}, "`explodes: true`"),
-        ({"bare_king": "loss"}, "`bare_king: loss`"),
+        ({"bare_king": "draw"}, "`bare_king: draw`"),
     ],
 )
 def test_words_without_a_rule_are_named(change: dict[str, Any], word: str) -> None:

@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
-from variant_ai.testing import check_rules
+from variant_ai.testing import check_game_ends, check_rules
 
 POSITIONS = 120
 CHESS = load_spec(builtin_specs()["chess"]).model_dump(by_alias=True)
@@ -96,6 +99,27 @@ VARIANTS: dict[str, dict[str, Any]] = {
             **{"C": piece("DAW"), "W": piece("CF")},
         },
     },
+    "shatranj": {
+        "start": "rnbkqbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBKQBNR w - - 0 1",
+        "castling": {},
+        "pieces": {
+            "P": pawn("Q", double=None),
+            **{"N": N, "B": piece("A"), "R": R, "Q": piece("F"), "K": K},
+        },
+        "rules": {
+            "stalemate": "loss",
+            "bare_king": "loss",
+            "no_progress": {"plies": 140, "reset": ["captures", "P"]},
+        },
+    },
+    "pocketknight": {
+        "start": CHESS["rules"]["start"].replace(" ", "[Nn] ", 1),
+        "hands": {"order": ["N"], "promoted": "keeps", "captured": "leaves the game"},
+        "pieces": {
+            "P": pawn("NBRQ"),
+            **{"N": {**N, "drop": True}, "B": B, "R": R, "Q": Q, "K": K},
+        },
+    },
     "capahouse": {
         "start": "rnabqkbcnr/pppppppppp/10/10/10/10/PPPPPPPPPP/RNABQKBCNR[] w KQkq - 0 1",
         "board": board(10, 8),
@@ -114,7 +138,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 def spec_of(name: str) -> VariantSpec:
     words = VARIANTS[name]
-    rules = {**CHESS["rules"], "start": words["start"], "insufficient_material": False}
+    rules = {
+        **CHESS["rules"],
+        "start": words["start"],
+        "insufficient_material": False,
+        **words.get("rules", {}),
+    }
     data = {**CHESS, **words, "variant": name, "fairy": name, "rules": rules}
     data["input"] = [{"pieces": "me"}, {"pieces": "them"}]
     del data["start"]
@@ -160,3 +189,35 @@ def test_rules_agree_with_fairy_stockfish(name: str) -> None:
     assert report.agrees, report.first_difference
     assert report.engine == "kernel"
     assert report.counts["captures"] > 0
+
+
+def test_a_bare_king_ends_the_game_as_in_fairy_stockfish() -> None:
+    starts = ["4k3/8/8/3p4/8/8/3R4/4K3 w - - 0 1", "3rk3/8/3P4/8/8/2N5/8/4K3 b - - 0 1"]
+    report = check_game_ends(spec_of("shatranj"), 20, seed=5, starts=starts, max_plies=60)
+    assert report.agrees, report.first_difference
+    rules = make_rules(spec_of("shatranj"))
+    for fen, winner in (
+        ("4k3/8/8/8/8/8/8/3RK3 b - - 0 1", None),  # it may capture the rook
+        ("4k3/8/8/8/8/8/8/3RK3 w - - 0 1", 0),
+        ("4k3/8/8/8/8/8/8/2RRK3 b - - 0 1", 0),
+        ("4k3/8/8/8/8/8/8/4K3 b - - 0 1", None),
+    ):
+        outcome = rules.outcome(rules.position(fen))
+        assert (outcome and outcome.winner) == winner, fen
+        if outcome is not None:
+            assert (outcome.reason, outcome.detail) == (
+                "variant win",
+                "the other has nothing but a king",
+            )
+
+
+def test_a_captured_piece_that_leaves_the_game_is_in_no_hand() -> None:
+    rules = make_rules(spec_of("pocketknight"))
+    game = Game.from_uci(rules, None, ["e2e4", "d7d5", "e4d5", "N@e4"])
+    assert game.fen().split()[0].endswith("[N]")
+    texts = [uci(rules.types, rules.spec.board.files, int(move)) for move in game.legal_moves()]
+    assert (
+        sum(text.startswith("N@") for text in texts) == 32  # on every empty square
+    )
+    after = Game.from_uci(rules, None, ["e2e4", "d7d5", "e4d5", "N@e4", "d2d3", "c8g4", "d3e4"])
+    assert after.fen().split()[0].endswith("[N]")

@@ -5,6 +5,7 @@ Modules in reading order:
     move_programs   movement of a piece from one square, as numbers
     rule_tables     the whole spec as one record, TABLES
     attacks         is a square attacked, is the king in check
+    king_safety     is the king safe after a move
     movegen         legal moves
     make_move       the next position and its key
     game_ends       game ends that a position shows

@@ -7,6 +7,7 @@ import numpy as np
 from variant_ai.core.jit import Number, Truth, inlined, njit
 from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, attacked
 from variant_ai.core.rules.kernel.rule_tables import (
+    BARE_KING_LOSES,
     COLOUR_BOUND,
     DRAWS_DEAD_POSITIONS,
     MATES,
@@ -28,7 +29,8 @@ def variant_winner(t: TablesRow, p: PositionRow) -> Number:
     """Return the colour that has won by a rule of `wins:`, -1 if none has. Records.
 
     Checks and goals count for the side that has just moved; a goal that must be safe counts also
-    for the side to move, since the other may have stopped attacking it (as in Fairy-Stockfish).
+    for the side to move, since the other may have stopped attacking it (as in Fairy-Stockfish). A
+    bare king to move may bare the other, if that takes one capture.
     """
     features = t["features"]
     us = np.int64(p["side"])
@@ -39,6 +41,12 @@ def variant_winner(t: TablesRow, p: PositionRow) -> Number:
         if not has_type(t, p, mover):
             return us
         if not has_type(t, p, us):
+            return mover
+    if features & BARE_KING_LOSES:
+        ours, theirs = pieces_of(t, p, us), pieces_of(t, p, mover)
+        if theirs == 1 and ours > 1:
+            return us
+        if ours == 1 and theirs > 2:
             return mover
     if features & WINS_BY_REACHING:
         if has_reached(t, p, mover):
@@ -64,6 +72,18 @@ def has_reached(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
         ):
             return True
     return False
+
+
+@inlined
+def pieces_of(t: TablesRow, p: PositionRow, colour: Number) -> Number:
+    """Number of pieces of the colour, on the board and in hand."""
+    found = np.int64(0)
+    for hand in range(t["hand_kinds"]):
+        found += p["hands"][colour, hand]
+    for square in range(t["squares"]):
+        piece = np.int64(p["board"][square]) - 1
+        found += piece >= 0 and piece >> COLOUR_BIT == colour
+    return found
 
 
 @inlined

@@ -154,5 +154,7 @@ class KernelRules(Rules):
         if reason == MOVE_COUNT:
             return move_count_detail(self.spec)
         if reason == VARIANT_WIN:
-            return "; ".join(map(_win_detail, self.spec.rules.wins))
+            rules = self.spec.rules
+            bare = ["the other has nothing but a king"] * (rules.bare_king == "loss")
+            return "; ".join([*map(_win_detail, rules.wins), *bare])
         return ""

@@ -6,8 +6,8 @@ square, king moves and en passant captures are tested by making them; all others
 check, and where captures explode, every move is tested.
 
 Functions here take records (`tables[0]`, `positions[i]`), except `legal_moves_into`, which is for
-other rooms and takes arrays. They make and take back moves on the position's own board, so two
-threads must not use one record at the same time.
+other rooms and takes arrays. Moves are made and taken back on the position's own board
+(`king_safety.py`), so two threads must not use one record at the same time.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from variant_ai.core.rules.kernel.attacks import (
     attacked,
     exposed,
     scan_king,
-    touch,
 )
 from variant_ai.core.rules.kernel.game_ends import variant_winner
+from variant_ai.core.rules.kernel.king_safety import safe_after, safe_castled, safe_explosion
 from variant_ai.core.rules.kernel.move_programs import (
     CAPTURE,
     DOUBLE,
@@ -46,6 +46,7 @@ from variant_ai.core.rules.kernel.move_programs import (
     QUIET,
 )
 from variant_ai.core.rules.kernel.rule_tables import (
+    BARE_KING_LOSES,
     CAPTURED_CHOICES,
     DROP_MATE,
     EXPLODES,
@@ -84,7 +85,7 @@ MOVES = np.dtype([("move", "i4", (MAX_MOVES,))])
 MoveLists: TypeAlias = Annotated[NDArray[np.void], array(MOVES)]
 MoveListRow: TypeAlias = Annotated[Any, element(MOVES)]
 
-VARIANT_ENDS = WINS_BY_CHECKS | WINS_BY_EXTINCTION | WINS_BY_REACHING
+VARIANT_ENDS = WINS_BY_CHECKS | WINS_BY_EXTINCTION | WINS_BY_REACHING | BARE_KING_LOSES
 KIND = 14
 ORIGIN = 7
 ARGUMENT = 17
@@ -211,85 +212,6 @@ def without_repeats(out: MoveListRow, n: Number) -> Number:
             moves[kept] = move
             kept += 1
     return kept
-
-
-@inlined
-def safe_after(
-    t: TablesRow,
-    p: PositionRow,
-    origin: Number,
-    target: Number,
-    piece: Number,
-    gone: Number,
-    king: Number,
-    them: Number,
-) -> Truth:
-    """Return True if the king on `king` is safe after a move. gone: a square that is emptied too,
-    or -1. origin: -1 for a drop.
-    """
-    board = p["board"]
-    captured = board[target]
-    removed = board[0]
-    if origin >= 0:
-        board[origin] = 0
-    board[target] = piece
-    if gone >= 0:
-        removed = board[gone]
-        board[gone] = 0
-    safe = not attacked(t, p, them, king)
-    if gone >= 0:
-        board[gone] = removed
-    board[target] = captured
-    if origin >= 0:
-        board[origin] = piece
-    return safe
-
-
-@njit
-def safe_explosion(
-    t: TablesRow,
-    p: PositionRow,
-    origin: Number,
-    target: Number,
-    piece: Number,
-    gone: Number,
-    king: Number,
-    us: Number,
-    work: MoveWorkRow,
-) -> Truth:
-    """`safe_after` where captures explode; king: its square after the move.
-
-    The own king may not explode. A move that explodes the other king is legal whatever it exposes.
-    """
-    board = p["board"]
-    captured = board[target]
-    if captured == 0 and gone < 0:
-        board[origin] = 0
-        board[target] = piece
-        safe = not exposed(t, p, us, king)
-        board[target] = 0
-        board[origin] = piece
-        return safe
-    if touch(t, target, king):
-        return False
-    other = np.int64(p["kings"][1 - us])
-    if other >= 0 and touch(t, target, other):
-        return True
-    kept = work["kept"]
-    for square in range(t["squares"]):
-        found = np.int64(board[square])
-        kept[square] = found
-        if found != 0 and touch(t, np.int64(square), target):
-            spared = (t["spared"] >> ((found - 1) & TYPE_MASK)) & 1
-            if square == target or not spared:
-                board[square] = 0
-    board[origin] = 0
-    if gone >= 0:
-        board[gone] = 0
-    safe = not exposed(t, p, us, king)
-    for square in range(t["squares"]):
-        board[square] = kept[square]
-    return safe
 
 
 @njit
@@ -455,27 +377,6 @@ def castling_moves(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n
             out["move"][n] = target | (home << ORIGIN) | (CASTLING << KIND) | (right << ARGUMENT)
             n += 1
     return n
-
-
-@inlined
-def safe_castled(t: TablesRow, p: PositionRow, walk: Number, us: Number) -> Truth:
-    """Return True if the king is safe after castling: a rook that was not at the edge may have
-    protected it."""
-    board = p["board"]
-    squares = t["castle_squares"]
-    king_from, king_to = np.int64(squares[walk, 0]), np.int64(squares[walk, 1])
-    rook_from, rook_to = np.int64(squares[walk, 2]), np.int64(squares[walk, 3])
-    king, rook = board[king_from], board[rook_from]
-    board[king_from] = 0
-    board[rook_from] = 0
-    board[king_to] = king
-    board[rook_to] = rook
-    safe = not exposed(t, p, us, king_to)
-    board[king_to] = 0
-    board[rook_to] = 0
-    board[king_from] = king
-    board[rook_from] = rook
-    return safe
 
 
 @njit

@@ -85,6 +85,8 @@ SHUFFLED = 4096
 EXPLODES = 8192
 """A capture removes the capturing piece and all pieces around, except those of `spared`."""
 
+BARE_KING_LOSES = 16384
+
 # Bits of `resets` beyond those of the types.
 CAPTURES_RESET, DROPS_RESET = 1 << 30, 1 << 29
 
@@ -197,7 +199,7 @@ def missing_words(spec: VariantSpec) -> list[str]:
         missing.append("`explodes: true` with pieces in hand")
     if rules.explodes and royal_letters(spec).isdisjoint(win.extinct for win in rules.wins):
         missing.append("`explodes: true` without `wins: [{extinct: K}]` of a king of each player")
-    if rules.bare_king != "none":
+    if rules.bare_king == "draw":
         missing.append(f"`bare_king: {rules.bare_king}`")
     if rules.counting not in ("none", "makruk"):
         missing.append(f"`counting: {rules.counting}`")
@@ -391,6 +393,7 @@ def _walk(start: int, end: int) -> list[int]:
 def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
     rules = spec.rules
     table["features"] |= MUST_CAPTURE * (rules.captures == "must")
+    table["features"] |= BARE_KING_LOSES * (rules.bare_king == "loss")
     if rules.explodes:
         table["features"] |= EXPLODES
         table["spared"] = sum(1 << kind.index for kind in types.all if kind.piece.promotes)

@@ -90,6 +90,10 @@ class PieceLimits:
 
     def _hand_limits(self, home: list[int], hand: Hands) -> list[int]:
         """By hand index: pieces of the start position that can come into a hand as this type."""
+        hands = self.types.spec.hands
+        if hands is not None and hands.captured == "leaves the game":
+            held = [index for side in hand for index in side]
+            return [held.count(index) for index in range(len(self.types.hand_types))]
         counts = Counter(piece_type(code) for code in home if code)
         counts.update(self.types.hand_types[index] for side in hand for index in side)
         hand_of = {self._in_hand(index): index for index in range(len(self.types.hand_types))}
