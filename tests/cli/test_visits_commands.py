@@ -207,4 +207,4 @@ def test_wrong_value_labels_are_an_error(taught: Path) -> None:
     said = complaint(
         "train", "-V", VARIANT, "--data", taught, "--steps", "2", "--value-labels", "mixed:2"
     )
-    assert "accepted are result, root, score" in said
+    assert "accepted are result, root, mixed:SHARE, score" in said

@@ -58,7 +58,7 @@ def safe_explosion(
 ) -> Truth:
     """`safe_after` where captures explode; king: its square after the move.
 
-    The own king may not explode. A move that explodes the other king is legal whatever it exposes.
+    The own king may not explode. A move that explodes the other king wins at once, so it may expose the own one.
     """
     board = p["board"]
     captured = board[target]

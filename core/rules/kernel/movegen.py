@@ -294,7 +294,9 @@ def board_moves(
                 if (tested or gone >= 0 or (marks[target] & ENTERING_MATTERS) != 0) and king >= 0:
                     after = target if is_king else king
                     if exploding:
-                        safe = safe_explosion(t, p, origin, target, piece, gone, after, us, work)
+                        safe = safe_explosion(
+                            t, p, np.int64(origin), target, piece, gone, after, us, work
+                        )
                     elif stays and gone < 0 and marks[target] & ENTERING_SAVES == 0:
                         safe = False
                     else:
