@@ -279,7 +279,12 @@ class _Matches:
         )
         if self.stopped:
             self._tournament.stop()
-        state = self._tournament.run(lambda state, entry: None)
+        try:
+            state = self._tournament.run(lambda state, entry: None)
+        except KeyboardInterrupt:  # stopped before its first game
+            if not self.stopped:
+                raise
+            return MatchResult(tally=tally_of((), CANDIDATE), complete=False)
         return MatchResult(
             tally=tally_of(state.entries, CANDIDATE),
             complete=not state.stopped,

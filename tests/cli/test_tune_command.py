@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from ruamel.yaml import YAML
 
 from variant_ai.cli.main import cli
+from variant_ai.core.arena.match.tournament import Tournament
 
 MATES = "3k5/9/9/9/9/9/9/9/4R4/4K4 w - - 0 1\n5k3/9/9/9/9/9/9/9/4R4/4K4 w - - 0 1\n"
 NUMBERS = "--trials 8 --games 2 --final-games 2 --sprt-games 2 --concurrency 1 --nodes 16".split()
@@ -150,6 +152,21 @@ def test_time_that_is_over_keeps_what_is_done(tmp_path: Path, base: list[str]) -
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is sent by signal")
+def test_time_that_is_over_before_the_first_game_is_no_interrupt(
+    tmp_path: Path, base: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Tournament.run
+
+    def stopped(self: Tournament, *arguments: Any) -> Any:
+        time.sleep(0.1)  # until the timer has called `stop`
+        return run(self, *arguments)
+
+    monkeypatch.setattr(Tournament, "run", stopped)
+    words = [*base, "--range", "q_weight=0:1", "-o", str(tmp_path / "t"), "--minutes", "0.00001"]
+    done = tune(words)
+    assert done.exit_code == 0 and "0 of 8 trials; the same command resumes" in done.stderr
+
+
 def test_interrupted_trials_go_on(tmp_path: Path, base: list[str]) -> None:
     words = [*base, "--range", "q_weight=0:1", "-o", str(tmp_path / "t"), "--trials", "500"]
     command = [sys.executable, "-m", "variant_ai.cli.main", *words]
