@@ -88,8 +88,8 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     more_rules = rule_probe.extras(board, probed, _prey(symbols))
     if more_rules.get("explodes"):
         rules["explodes"] = True
-        if king and not wins:
-            rules["wins"] = [{"extinct": king}]
+        if king and not any("extinct" in win for win in wins):
+            rules["wins"] = [*wins, {"extinct": king}]
     if _must_capture(board, variant_with, probed, _prey(symbols)):
         rules["captures"] = "must"
     if king:

@@ -65,7 +65,8 @@ class PieceTypes:
     def __init__(self, spec: VariantSpec) -> None:
         self.spec = spec
         hand_order = spec.hands.order if spec.hands else ()
-        returns = spec.hands.promoted if spec.hands else "reverts"
+        leaves = spec.hands is not None and spec.hands.captured == "leaves the game"
+        returns = "reverts" if spec.hands is None or leaves else spec.hands.promoted
         origin_of = {
             target: letter
             for letter, piece in spec.pieces.items()
@@ -74,7 +75,7 @@ class PieceTypes:
         }
 
         def hand_index(symbol: str, twin: bool) -> int:
-            if spec.hands is None or spec.hands.captured == "leaves the game":
+            if leaves:
                 return -1
             if returns.startswith("returns as "):
                 symbol = returns.removeprefix("returns as ") if twin else symbol

@@ -22,7 +22,7 @@ from variant_ai.core.spec.issues import (
 from variant_ai.core.spec.plane_checks import check_input, check_policy, check_symmetry
 from variant_ai.core.spec.plane_layout import all_promotion_choices, promotion_choices
 from variant_ai.core.spec.schema import MAX_PIECE_TYPES, Hands, Piece, VariantSpec
-from variant_ai.core.spec.start_position import check_home, start_array
+from variant_ai.core.spec.start_position import check_home, royal_letters, start_array
 from variant_ai.core.spec.zones import reads_as_zone, zone_squares
 from variant_ai.core.system.text_tables import counted
 from variant_ai.specs.names import FAIRY_NAMES
@@ -146,7 +146,7 @@ def _promotion_issues(spec: VariantSpec, symbol: str) -> Iterator[Issue]:
 def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
     """Check that every item of `wins` is one way to win, and that someone can win at all."""
     rules = spec.rules
-    royal = {symbol for symbol, piece in spec.pieces.items() if piece.royal}
+    royal = royal_letters(spec)
     for i, win in enumerate(rules.wins):
         path: Path = ("rules", "wins", i)
         given = [key for key in _WIN_WORDS if getattr(win, key) not in (None, False)]
@@ -181,8 +181,13 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
     words = ["captures", "drops", *spec.pieces]
     yield from unknown_words(path, "event", rules.no_progress.reset, words)
     yield from listed_twice(path, rules.no_progress.reset, "event")
-    if rules.insufficient_material and (spec.hands is not None or rules.wins):
-        other = "hands" if spec.hands is not None else "`wins`"
+    other_wins = {
+        "hands": spec.hands is not None,
+        "`wins`": bool(rules.wins),
+        "`bare_king: loss`": rules.bare_king == "loss",
+    }
+    if rules.insufficient_material and any(other_wins.values()):
+        other = next(name for name, given in other_wins.items() if given)
         message = f"with {other} any material may win; accepted: false"
         yield Issue(("rules", "insufficient_material"), message)
     for i, win in enumerate(rules.wins):
@@ -248,6 +253,8 @@ def _hand_issues(spec: VariantSpec, hands: Hands) -> Iterator[Issue]:
     """Check the pieces in hand, and what becomes of captured promoted pieces."""
     yield from unknown_pieces(spec, ("hands", "order"), hands.order)
     yield from listed_twice(("hands", "order"), hands.order)
+    if hands.captured == "leaves the game":
+        return
     path: Path = ("hands", "promoted")
     returns = _RETURNS.match(hands.promoted)
     if returns is not None:

@@ -17,6 +17,7 @@ from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.spec.catalogue import builtin_specs
 from variant_ai.core.spec.loader import load_spec
+from variant_ai.core.spec.schema import Win
 
 POSITIONS = 500
 
@@ -92,7 +93,9 @@ def test_checks_of_all_moves_at_once_are_those_of_single_moves(atomic: KernelRul
         count = len(moves)
         trial, work = new_trial(), new_checks()
         checks_into(atomic.tables, position, 0, moves, 0, count, work, trial, gives)
-        single = [atomic.in_check(atomic.play(position, int(move))) for move in moves]
+        after = [atomic.play(position, int(move)) for move in moves]
+        side = int(position["side"][0])
+        single = [atomic.in_check(one) or one["kings"][0, 1 - side] < 0 for one in after]
         assert gives[:count].tolist() == single
     assert compared > POSITIONS // 2
 
@@ -120,6 +123,17 @@ def test_positions_after_an_explosion_can_be_read_again(atomic: KernelRules) -> 
     assert position["kings"][0].tolist() == [-1, 60]
     outcome = atomic.outcome(position)
     assert outcome is not None and outcome.winner == 1
+
+
+def test_a_royal_king_that_explodes_can_be_read_back_too() -> None:
+    """As drafts have it, which find that the king is royal."""
+    spec = load_spec(builtin_specs()["chess"])
+    words = {"explodes": True, "wins": (Win(extinct="K"),), "insufficient_material": False}
+    rules = KernelRules(spec.model_copy(update={"rules": spec.rules.model_copy(update=words)}))
+    position = rules.position("r3k3/8/8/8/8/8/8/R6R w - - 0 2")
+    outcome = rules.outcome(position)
+    assert outcome is not None and outcome.winner == 1
+    assert rules.fen(position) == "r3k3/8/8/8/8/8/8/R6R w - - 0 2"
 
 
 def test_keys_after_explosions_are_those_from_scratch(atomic: KernelRules) -> None:

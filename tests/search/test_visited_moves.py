@@ -73,6 +73,17 @@ def test_a_mate_in_one_is_all_of_the_policy(make_search: MakeSearch) -> None:
     assert move == report.best and visits >= 1
 
 
+@pytest.mark.parametrize("looks", [True, False])
+def test_an_explosion_of_the_king_is_found_like_a_mate(
+    make_search: MakeSearch, looks: bool
+) -> None:
+    # After the only move, Kg8, the rook takes on h7, one of sixteen moves with equal priors.
+    fen = "7k/R6p/7P/8/8/8/8/K7 b - - 0 1"
+    search = make_search("atomic", fen, look_for_mates=looks, batch_size=1)
+    report = search.run(Limits(simulations=12))
+    assert (report.lines[0].mate == -2) == looks
+
+
 def test_another_seed_samples_other_noise(make_search: MakeSearch) -> None:
     search = make_search("xiangqi", net="random", noise_epsilon=0.5, deterministic=True)
 

@@ -107,3 +107,24 @@ def test_castling_needs_a_king() -> None:
 def test_one_royal_piece_a_side() -> None:
     message = error_message("chess", ("RNBQKBNR", "RNBKKBNR"))
     assert "rules.start: the first player has 2 royal pieces, on d1, e1" in message
+
+
+def test_a_king_that_may_explode_is_one_of_a_kind() -> None:
+    pieces = "pieces: {K: {royal: null}, P: {promotes: {to: [K, Q]}}}"
+    message = error_message("atomic", ("pieces: {K: {royal: null}}", pieces))
+    assert "pieces.P.promotes: a player loses if K explodes, so each has one of them" in message
+
+
+def test_checks_to_a_king_that_may_explode_count() -> None:
+    text = builtin_specs()["atomic"].read_text(encoding="utf-8")
+    text = text.replace("[{extinct: K}]", "[{extinct: K}, {checks: 3}]")
+    text = text.replace(
+        "  explodes",
+        "  start: rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 3+3 0 1\n  explodes",
+    )
+    assert parse_spec(text, "my.yaml").rules.wins[1].checks == 3
+
+
+def test_a_bare_king_and_dead_positions_exclude_each_other() -> None:
+    message = error_message("chess", ("  insufficient", "  bare_king: loss\n  insufficient"))
+    assert "with `bare_king: loss` any material may win; accepted: false" in message

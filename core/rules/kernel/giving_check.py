@@ -78,8 +78,8 @@ def checks_into(
     trial: Position,
     gives: Marks,
 ) -> Number:
-    """Set `gives[k]` to 1 if legal move `moves[first + k]` of position i gives check, else to 0;
-    return the number of checks.
+    """Set `gives[k]` to 1 if legal move `moves[first + k]` of position i gives check or explodes the
+    enemy king, else to 0; return the number of such moves.
 
     t: TABLES (1,), p: POSITION (any), moves: int32, work: CHECKS (1,), trial: POSITION (1,),
     gives: uint8, at least n.
@@ -110,7 +110,7 @@ def checks_into(
             trial[0] = position
             advance(table, trial[0], move)
             at = np.int64(trial[0]["kings"][1 - us])
-            check = at >= 0 and exposed(table, trial[0], 1 - us, at)
+            check = at < 0 or exposed(table, trial[0], 1 - us, at)
         else:
             check = (hits[target] >> ((code - 1) & TYPE_MASK)) & 1 != 0
         if check:

@@ -48,7 +48,7 @@ class PieceLimits:
         for colour, name in enumerate(("first", "second")):
             royal = self.types.royal
             found = board.count(piece_code(royal, colour)) if royal >= 0 else 0
-            gone = found == 0 and royal >= 0 and not self.types.all[royal].piece.royal  # exploded
+            gone = found == 0 and self.types.spec.rules.explodes
             if found != self.kings[colour] and not gone:
                 symbol = self.types.symbol(piece_code(royal, colour))
                 needed = self.kings[colour]

@@ -22,7 +22,7 @@ from variant_ai.core.jit import Number, Truth, array, borrowing
 from variant_ai.core.jit.arrays import Ints3D, Key
 from variant_ai.core.jit.functions import prefetch
 from variant_ai.core.rules.kernel.attacks import MoveWork
-from variant_ai.core.rules.kernel.game_ends import CHECKMATE, MOVE_COUNT, NO_END, end_of
+from variant_ai.core.rules.kernel.game_ends import MOVE_COUNT, NO_END, end_of
 from variant_ai.core.rules.kernel.giving_check import CheckWork, checks_into, new_checks, new_trial
 from variant_ai.core.rules.kernel.make_move import count_given_check, play_into, replay_into
 from variant_ai.core.rules.kernel.movegen import MoveLists, legal_moves_into
@@ -297,9 +297,10 @@ def visit_cycle(g: Arrays, node: Number, slot: Number, value: Number) -> Truth:
 def find_mate_in_one(
     t: Tables, g: Arrays, w: Descent, k: Scratch, node: Number, at: Number
 ) -> None:
-    """If an untried move mates, make it the next one to be tried.
+    """If an untried move mates or wins at once by a check or an explosion, make it the next one to be
+    tried.
 
-    Only checks can mate. Each node is searched once, after a few visits: with uninformative priors a
+    Only such moves can mate. Each node is searched once, after a few visits: with uninformative priors a
     mate in one would otherwise have to wait for its turn among all moves.
     """
     record = g.nodes[node]
@@ -317,7 +318,8 @@ def find_mate_in_one(
         play_into(t, w.line, at, w.line, at + 1, np.int64(move))
         if legal_moves_into(t, w.line, at + 1, w.out, w.work) > 0:
             continue
-        if np.int64(end_of(t, w.line, at + 1, np.int64(0), np.int64(1))) & 7 != CHECKMATE:
+        end = np.int64(end_of(t, w.line, at + 1, np.int64(0), np.int64(1)))
+        if (end >> 3) - 1 != np.int64(w.line[at]["side"]):
             continue
         prior = g.priors[first_prior(node) + e]
         for j in range(e, opened, -1):
