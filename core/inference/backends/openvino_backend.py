@@ -196,8 +196,13 @@ def openvino_core() -> Any:
     The plugin of each runtime gives the thread that loads it another stack for signal handlers, and the
     previous one back when it ends. With several, that previous stack may be gone, and the next Ctrl-C
     is a segmentation fault.
+
+    Its cache of compiled nets is read, not mapped into memory: another process that compiles the same net
+    for the first time writes the same file, and a mapped file that shrinks is a bus error.
     """
-    return import_openvino().Core()
+    core = import_openvino().Core()
+    core.set_property({"ENABLE_MMAP": False})
+    return core
 
 
 def available() -> bool:
