@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,12 @@ duplicates_option = click.option(
 any_variant_option = variant_option(
     required=False, help="Variant that the store must have; by default that of the store."
 )
+
+
+def command_digest(deciding: object) -> str:
+    """Digest by which a command that was stopped recognises its store. deciding: all that decides the
+    games, with a `repr` that is the same in every process."""
+    return hashlib.blake2b(repr(deciding).encode(), digest_size=16).hexdigest()
 
 
 def new_writer(

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from variant_ai.core.arena.games.generated_games import GeneratedGames, GenerationReport
     from variant_ai.core.arena.games.generation import GameGenerator, GenerationSettings
     from variant_ai.core.arena.games.openings import Opening
-    from variant_ai.core.arena.players.player import Player
     from variant_ai.core.data.store.store_writer import Mode
     from variant_ai.core.rules.interface import Rules
 
@@ -197,8 +196,6 @@ def _check(settings: GenerationSettings) -> None:
         raise click.UsageError("--drop-blunders and --cut-blunders exclude each other")
 
 
-KEPT_VISITS = 32
-"""Moves stored of each search: with 800 visits and noise, they have 99 % of the visits."""
 NET = "net:"
 
 
@@ -217,11 +214,10 @@ def _generator(
 def _program_generator(
     settings: GenerationSettings, rules: Rules, starts: Sequence[Opening]
 ) -> tuple[GameGenerator, dict[str, Any]]:
-    from variant_ai.cli.common.player_options import make_player
+    from variant_ai.cli.common.player_options import steady_player
     from variant_ai.core.arena.games.player_games import PlayerGames
     from variant_ai.core.arena.players.player_spec import PlayerSpec
     from variant_ai.core.arena.programs.engine_process import engine_command
-    from variant_ai.core.arena.programs.program_player import UciPlayer
 
     if settings.kept_visits is not None:
         raise click.BadParameter(
@@ -229,16 +225,9 @@ def _program_generator(
         )
     options, memory = settings.options, settings.hash_mb or 16
     program = PlayerSpec(command=settings.engine, options=dict(options))
-    soft = {"Threads": "1", "Hash": str(memory)}
-
-    def make_program() -> Player:
-        player = make_player(program, rules, soft_options=soft)
-        assert isinstance(player, UciPlayer)
-        player.resets_threads = True
-        return player
-
     decisive = {"command": engine_command(settings.engine), "options": options, "hash": memory}
-    return PlayerGames(settings, rules, make_program, starts), decisive
+    make = functools.partial(steady_player, program, rules, hash_mb=memory)
+    return PlayerGames(settings, rules, make, starts), decisive
 
 
 def _net_generator(
@@ -250,6 +239,7 @@ def _net_generator(
     """Games at once with shared batches; one for each worker, with the ordinary search, if only that
     can play them."""
     from variant_ai.cli.common.player_options import (
+        KEPT_VISITS,
         NO_NET,
         load_net,
         make_player,

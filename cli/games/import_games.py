@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 from collections import Counter
@@ -30,6 +29,7 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
 from variant_ai.cli.common.notation_options import load_notation, make_resolver, readers
+from variant_ai.cli.common.store_options import command_digest
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
 
@@ -167,7 +167,7 @@ def command(
             sources=files,
             conditions=conditions,
             drop_duplicates=drop_duplicates,
-            command=hashlib.blake2b(repr(deciding).encode(), digest_size=16).hexdigest(),
+            command=command_digest(deciding),
         )
         skips = SkipList(listing, skipped is None, append)
         if writer.resumed is not None:

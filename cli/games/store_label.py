@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +20,19 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.output_files import replace_option, require_new
-from variant_ai.cli.common.store_options import open_store, output_option, store_argument
+from variant_ai.cli.common.store_options import (
+    command_digest,
+    open_store,
+    output_option,
+    store_argument,
+)
 from variant_ai.core.errors import EngineError
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
-    from variant_ai.core.arena.games.labelling import LabelReport, LabelSettings
-    from variant_ai.core.arena.players.player import Player
-    from variant_ai.core.arena.players.player_spec import PlayerSpec
+    from variant_ai.core.arena.games.labelling import LabelReport
     from variant_ai.core.data.store.store_writer import Mode, StoreWriter
-    from variant_ai.core.rules.interface import Rules
 
-KEPT_VISITS = 32
-"""Moves kept of each search of a net."""
 SHARD_GAMES = 50
 """Games of a shard: a kill loses fewer than these."""
 
@@ -84,12 +84,13 @@ def label(
 ) -> None:
     """Let a stronger player label the positions of a store.
 
-    Moves and results stay. Each position gets a policy and a value of the player's search: of a program
-    the scores of the moves that it compared and its score (`train --labels visits --value-labels score`),
-    of a net its visits and its root value (`--value-labels root`). A position in which the player finds
-    no move keeps its labels; a game in which it dies or hangs is left out and counted. After Ctrl-C or a
-    kill, the same command continues.
+    Moves and results stay. Each position gets a policy and a value. A program gives the scores of the
+    moves that it compared and its own score (`train --labels visits --value-labels score`), a net the
+    visits of its search and the value of its move (`--value-labels root`). A position in which the player
+    finds no move keeps its labels; a game in which it dies or hangs is left out and counted. After Ctrl-C
+    or a kill, the same command continues.
     """
+    from variant_ai.cli.common.player_options import steady_player
     from variant_ai.core.arena.games.labelling import (
         Labelled,
         Labelling,
@@ -106,11 +107,12 @@ def label(
         fail(f"{path} has no games")
     rules = registry().rules(store.spec)
     player = parse_player(engine)
-    labelling = Labelling(settings, rules, lambda: _make_player(player, rules, settings), workers)
+    make_player = partial(steady_player, player, rules, lines=settings.lines)
+    labelling = Labelling(settings, rules, make_player, workers)
     name, digest = labelling.check_player()
     mode: Mode = "replace" if replace else "new"
     deciding = (store.content_hash, engine, name, digest, settings.model_dump_json())
-    run = hashlib.blake2b(repr(deciding).encode(), digest_size=16).hexdigest()
+    run = command_digest(deciding)
     if find_interruption(output, run) is None:
         require_new(output, replace)
     writer = StoreWriter(
@@ -128,7 +130,7 @@ def label(
         report.games, report.positions = writer.resumed["games"], writer.resumed["positions"]
         report.failed |= writer.resumed["failed"]
         note(f"resuming after {counted(first, 'game')} of {path}")
-    interrupted = failure = ""
+    interrupted, failure = False, ""
     with writer:
         added: list[tuple[int, int]] = []  # number and labelled positions of each game
         games_before, positions_before = report.games, report.positions
@@ -157,12 +159,12 @@ def label(
                     shown = counted(report.positions, "position")
                     bar.update(task, completed=game.number + 1, note=shown)
             except KeyboardInterrupt:
-                interrupted = "Interrupted"
+                interrupted = True
             except EngineError as error:
                 failure = str(error)
         if not report.games:
             writer.abort()
-        writer.close(report.failed, interrupted=bool(interrupted or failure))
+        writer.close(report.failed, interrupted=interrupted or bool(failure))
     if not report.games:
         reasons = "; ".join(report.failed) or "interrupted before the first one"
         fail(f"no game was labelled: {reasons}")
@@ -174,17 +176,6 @@ def label(
         raise KeyboardInterrupt
     if failure:
         fail(failure)
-
-
-def _make_player(player: PlayerSpec, rules: Rules, settings: LabelSettings) -> Player:
-    from variant_ai.cli.common.player_options import make_player
-    from variant_ai.core.arena.programs.program_player import UciPlayer
-
-    soft = {"Threads": "1", "Hash": "16", "MultiPV": str(settings.lines)}
-    made = make_player(player, rules, kept_visits=KEPT_VISITS, soft_options=soft)
-    if isinstance(made, UciPlayer):
-        made.resets_threads = True
-    return made
 
 
 def _print(report: LabelReport, writer: StoreWriter, name: str, as_json: bool) -> None:

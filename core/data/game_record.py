@@ -7,8 +7,12 @@ imported or generated, and is not checked again.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from variant_ai.core.search.report import MATE as MATE  # noqa: PLC0414  (part of a record: see `scores`)
 
@@ -31,6 +35,18 @@ MAX_GENERATION = (1 << 31) - 1
 PlyVisits = tuple[tuple[int, int], ...]
 """Visits of a search at a ply: (move integer, visits from 1) of every move kept, in any order (usually
 the most visited first); empty without a search."""
+
+
+def whole_weights(moves: Sequence[int], shares: NDArray[np.float64]) -> PlyVisits:
+    """Write a policy target in whole numbers that add up to FULL_WEIGHT; moves whose share rounds to
+    nothing are left out. moves: move integers. shares [M]: of each move, adding up to 1."""
+    weights = np.rint(shares * FULL_WEIGHT).astype(np.int64)
+    best = int(weights.argmax())
+    weights[best] += FULL_WEIGHT - int(weights.sum())
+    return tuple(
+        (move, weight) for move, weight in zip(moves, weights.tolist(), strict=True) if weight > 0
+    )
+
 
 OPENING_TAG = "OpeningPlies"
 """Header with the number of first plies that neither player chose."""
@@ -77,7 +93,8 @@ class GameRecord:
     """Per ply, visits of a search, or the weights of a policy target, which add up to FULL_WEIGHT;
     None if none were kept."""
     root_values: list[float | None] | None = None
-    """Per ply, mean value of the search for the player to move, in [-1, 1]; None if unknown."""
+    """Per ply, value of the search for the player to move, in [-1, 1]: the mean of the root, or that of
+    the move chosen; None if unknown."""
     trains: list[int] | None = None
     """Per ply, what may be learnt from the position: TRAINS_POLICY + TRAINS_VALUE. 0: nothing; without
     TRAINS_VALUE the root value may still be learnt, but not the result. None: TRAINS_ALL."""

@@ -188,12 +188,12 @@ def counting(board: ProbeBoard, variant_with: VariantWith, king: str, other: str
 
 
 def wins(board: ProbeBoard, symbols: Sequence[str], royal: Sequence[str]) -> list[dict[str, Any]]:
-    """Return `wins:`. symbols: all pieces. royal: those whose loss is a mate, no win of its own."""
+    """Return `wins:`. symbols: all pieces. royal: those that are mated rather than lost."""
     found: list[dict[str, Any]] = []
     if match := _CHECKS.search(board.variant.fen_after(board.start, [])):
         found.append({"checks": int(match[1])})
-    mortal = [symbol for symbol in symbols if symbol not in royal]
-    return [*found, *_extinct(board, mortal), *_reached(board, symbols)]
+    others = [symbol for symbol in symbols if symbol not in royal]
+    return [*found, *_extinct(board, others), *_reached(board, symbols)]
 
 
 def _extinct(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, Any]]:

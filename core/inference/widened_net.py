@@ -18,9 +18,7 @@ from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.nets.onnx_export import write_metadata
 from variant_ai.core.spec import VariantSpec, encoding_hash, rules_hash, spec_hash
 from variant_ai.core.spec.plane_layout import InputPlane, input_planes, policy_planes
-
-PLANES = "planes"
-"""The encoder whose planes are those of `input:`."""
+from variant_ai.core.spec.schema import Encoders
 
 
 def widen(path: Path, spec: VariantSpec) -> bytes:
@@ -37,10 +35,11 @@ def widen(path: Path, spec: VariantSpec) -> bytes:
     if own.variant != spec.variant or rules_hash(own) != rules_hash(spec):
         raise DataError(f"{path}: is a net for {own.variant} with other rules than {spec.variant}")
     file.info.require(own)
-    if any(words.encoder.input != PLANES for words in (own, spec)):
-        raise DataError(f"{path}: only nets of the encoder {PLANES!r} can see more planes")
     if policy_planes(own) != policy_planes(spec) or own.encoder != spec.encoder:
         raise DataError(f"{path}: has other policy planes or another encoder than the spec")
+    usual = Encoders().input
+    if own.encoder.input != usual:
+        raise DataError(f"{path}: only nets of the encoder {usual!r} can see more planes")
     places = _places(path, own, spec)
     model = onnx.load(path)
     added = _widen_first_layers(path, model, places, len(input_planes(spec)))

@@ -155,6 +155,11 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
         elif win.checks and not royal and rules.engine == "kernel":
             message = "there are no checks: no piece has `royal: true`"
             yield Issue((*path, "checks"), message)
+    for letter, piece in spec.pieces.items():
+        becomes = {letter, *promotion_choices(spec, letter)} if piece.promotes else set()
+        if rules.explodes and not royal.isdisjoint(becomes):
+            message = "a player loses if the king explodes, so each has one; accepted: other pieces"
+            yield Issue(("pieces", letter, "promotes"), message)
     at_home = royal & {symbol for _, symbol in start_array(spec).values()}
     decided = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
     if not at_home and not rules.wins and not decided and rules.engine == "kernel":

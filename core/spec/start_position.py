@@ -89,7 +89,6 @@ def check_home(spec: VariantSpec) -> Iterator[Issue]:
                 "`wins: [{extinct: K}]`)",
             )
     yield from _missing_kings(spec, kings)
-    yield from _second_kings(spec)
     if spec.castling:
         yield from _castling_issues(spec, home, kings)
 
@@ -110,20 +109,6 @@ def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Ite
             f"a start position with the {name} {symbol.lower() if colour else symbol}, or "
             "`wins: [{extinct: all pieces}]`",
         )
-
-
-def _second_kings(spec: VariantSpec) -> Iterator[Issue]:
-    """Check that no promotion makes or changes the piece whose explosion loses."""
-    for king in royal_letters(spec):
-        for letter, piece in spec.pieces.items():
-            promotes = piece.promotes
-            if promotes is None or spec.pieces[king].royal:  # those are checked piece by piece
-                continue
-            if letter == king or king in promotes.to:
-                yield Issue(
-                    ("pieces", letter, "promotes"),
-                    f"a player loses if {king} explodes, so each has one of them; accepted: other pieces",
-                )
 
 
 def _kings(spec: VariantSpec, home: Home) -> tuple[list[int], list[int]]:

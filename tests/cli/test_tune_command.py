@@ -151,7 +151,6 @@ def test_time_that_is_over_keeps_what_is_done(tmp_path: Path, base: list[str]) -
     assert on.exit_code == 0 and len(json.loads(on.stdout)["trials"]) == 8
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is sent by signal")
 def test_time_that_is_over_before_the_first_game_is_no_interrupt(
     tmp_path: Path, base: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +166,7 @@ def test_time_that_is_over_before_the_first_game_is_no_interrupt(
     assert done.exit_code == 0 and "0 of 8 trials; the same command resumes" in done.stderr
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is sent by signal")
 def test_interrupted_trials_go_on(tmp_path: Path, base: list[str]) -> None:
     words = [*base, "--range", "q_weight=0:1", "-o", str(tmp_path / "t"), "--trials", "500"]
     command = [sys.executable, "-m", "variant_ai.cli.main", *words]

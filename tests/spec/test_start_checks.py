@@ -112,7 +112,7 @@ def test_one_royal_piece_a_side() -> None:
 def test_a_king_that_may_explode_is_one_of_a_kind() -> None:
     pieces = "pieces: {K: {royal: null}, P: {promotes: {to: [K, Q]}}}"
     message = error_message("atomic", ("pieces: {K: {royal: null}}", pieces))
-    assert "pieces.P.promotes: a player loses if K explodes, so each has one of them" in message
+    assert "pieces.P.promotes: a player loses if the king explodes, so each has one" in message
 
 
 def test_checks_to_a_king_that_may_explode_count() -> None:

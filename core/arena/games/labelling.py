@@ -1,7 +1,7 @@
-"""Games labelled by a stronger player: what it would have played in each position, and its value.
+"""Games labelled by a stronger player: its policy and its value for each position.
 
-A net learns most from positions that it reaches itself, with answers of a player that sees more. The
-labels replace those of the game (visits, root values, scores); its moves and result stay.
+In the games of a net with itself these are the positions that the net reaches, with better answers than
+its own. The labels replace those of the game (visits, root values, scores); its moves and result stay.
 
     policy   program: softmax of the scores of the moves that it compared (MultiPV), else its move;
              net: visits of its search
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -32,6 +31,7 @@ from variant_ai.core.data.game_record import (
     TRAINS_POLICY,
     GameRecord,
     PlyVisits,
+    whole_weights,
 )
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
@@ -40,6 +40,8 @@ from variant_ai.core.system.text_tables import counted
 
 MAX_FAILURES = 5
 """Games in a row that the player fails in, after which labelling ends with an error."""
+MAX_WAITING = 64
+"""Labelled games that wait for an earlier one; memory stays bounded if that one takes long."""
 UNANSWERED = ("no move", "illegal move", "false claim", "resignation")
 """Faults in a position that do not show that the player is broken: the position keeps its labels."""
 
@@ -89,9 +91,6 @@ class Labelled:
     """Positions that were labelled."""
 
 
-Ended: TypeAlias = Labelled | Unlabelled
-
-
 @dataclass
 class LabelReport:
     """Counts of a run."""
@@ -101,7 +100,7 @@ class LabelReport:
     failed: dict[str, int] = field(default_factory=dict)
     """Games left out, by reason."""
 
-    def count(self, game: Ended) -> None:
+    def count(self, game: Labelled | Unlabelled) -> None:
         if isinstance(game, Labelled):
             self.games += 1
             self.positions += game.positions
@@ -110,8 +109,7 @@ class LabelReport:
 
 
 class Labelling:
-    """Asks players about the positions of games: iterate over `games`; `stop` ends it early from any
-    thread."""
+    """Asks players about the positions of games. Closing the generator of `games` ends their processes."""
 
     def __init__(
         self,
@@ -125,9 +123,6 @@ class Labelling:
         self.settings, self.rules = settings, rules
         self._make_player = make_player
         self._pool = PlayerPool(workers, lambda index: make_player())
-
-    def stop(self) -> None:
-        self._pool.stop()
 
     def check_player(self) -> tuple[str, str]:
         """Start a player once, so that a wrong one is reported at once, and return its name and the
@@ -144,7 +139,7 @@ class Labelling:
 
     def games(
         self, numbers: Sequence[int], read: Callable[[int], GameRecord]
-    ) -> Generator[Ended, None, None]:
+    ) -> Generator[Labelled | Unlabelled, None, None]:
         """Label games, and yield them in the order of `numbers`. read: reads a game by its number.
 
         Raises EngineError if the player fails in several games in a row.
@@ -152,11 +147,11 @@ class Labelling:
         waiting = iter(numbers)
         order = iter(numbers)
         next_number = next(order, None)
-        ended: dict[int, Ended] = {}
+        ended: dict[int, Labelled | Unlabelled] = {}
         failures = 0
 
         def next_job() -> tuple[int, GameRecord] | None:
-            if len(ended) >= 16 * self._pool.workers:  # memory is bounded if one game takes long
+            if len(ended) >= MAX_WAITING:
                 return None
             number = next(waiting, None)
             return None if number is None else (number, read(number))
@@ -174,7 +169,7 @@ class Labelling:
                         f"{game.reason}"
                     )
 
-    def _label_game(self, job: tuple[int, GameRecord]) -> Ended:
+    def _label_game(self, job: tuple[int, GameRecord]) -> Labelled | Unlabelled:
         number, record = job
         (player,) = self._pool.players((0,))
         try:
@@ -185,7 +180,7 @@ class Labelling:
         except EngineError as error:
             return Unlabelled(number, str(error))
 
-    def _labelled(self, number: int, record: GameRecord, player: Player) -> Ended:
+    def _labelled(self, number: int, record: GameRecord, player: Player) -> Labelled | Unlabelled:
         settings = self.settings
         game = Game(self.rules, record.start_fen)
         player.start()
@@ -233,11 +228,4 @@ def policy_of(reply: Reply, temperature: float) -> PlyVisits:
         return ((reply.move, FULL_WEIGHT),)
     scores = np.array([score for _, score in reply.candidates], np.float64)
     shares = np.exp((scores - scores.max()) / temperature)
-    weights = np.rint(shares / shares.sum() * FULL_WEIGHT).astype(np.int64)
-    best = int(weights.argmax())
-    weights[best] += FULL_WEIGHT - int(weights.sum())
-    return tuple(
-        (move, weight)
-        for (move, _), weight in zip(reply.candidates, weights.tolist(), strict=True)
-        if weight > 0
-    )
+    return whole_weights([move for move, _ in reply.candidates], shares / shares.sum())

@@ -45,29 +45,29 @@ class ValueLabels:
     def parse(text: str) -> ValueLabels:
         """Read `result`, `root`, `mixed:SHARE` (of the root value, 0 to 1), `score`, `score:SCALE`
         (centipawns) or `score:SCALE:SHARE` (of the score). Raises DataError."""
-        if text == "result":
-            return ValueLabels()
-        if text == "root":
-            return ValueLabels("root", 1.0)
-        if text == "score":
-            return ValueLabels("score", 1.0)
-        word, *numbers = text.split(":")
+        word, *rest = text.split(":")
         try:
-            values = [float(number) for number in numbers]
+            numbers = [float(number) for number in rest]
         except ValueError:
-            values = []
-        if word == "mixed" and len(values) == 1 and 0 <= values[0] <= 1:
-            return ValueLabels("root", values[0])
-        if word == "score" and values and MIN_SCALE <= values[0] <= MAX_SCALE:
-            share = values[1] if len(values) > 1 else 1.0
-            if len(values) <= 2 and 0 <= share <= 1:
-                return ValueLabels("score", share, values[0])
+            numbers = [math.nan]
+        match word, numbers:
+            case "result", []:
+                return ValueLabels()
+            case ("root" | "score") as source, []:
+                return ValueLabels(source, 1.0)
+            case "mixed", [share] if 0 <= share <= 1:
+                return ValueLabels("root", share)
+            case "score", [scale] if MIN_SCALE <= scale <= MAX_SCALE:
+                return ValueLabels("score", 1.0, scale)
+            case "score", [scale, share] if MIN_SCALE <= scale <= MAX_SCALE and 0 <= share <= 1:
+                return ValueLabels("score", share, scale)
         raise DataError(f"value labels {text!r}: accepted are {ACCEPTED}")
 
     def __str__(self) -> str:
         if self.source == "score":
-            scale = "" if self.scale is None else f":{self.scale:g}"
-            return f"score{scale}" if self.share == 1 else f"score{scale}:{self.share:g}"
+            scale = [] if self.scale is None else [f"{self.scale:g}"]
+            share = [] if self.share == 1 else [f"{self.share:g}"]
+            return ":".join(["score", *scale, *share])
         if self.source == "root" and self.share < 1:
             return f"mixed:{self.share:g}"
         return self.source

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from variant_ai.core.data.game_record import (
-    FULL_WEIGHT,
     OPENING_TAG,
     TRAINS_POLICY,
     TRAINS_VALUE,
     GameRecord,
     PlyVisits,
     Result,
+    whole_weights,
 )
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.chosen_search import forest_settings, plain_search
@@ -216,7 +216,7 @@ class BaseSelfPlay(ABC):
             event=f"generation {playing.generation}",
             termination=termination,
             number=playing.number,
-            visits=[()] * opening + [_weights(s) if s.full else () for s in searches],
+            visits=[()] * opening + [_target(s) if s.full else () for s in searches],
             root_values=[None] * opening + [s.root_value for s in searches],
             trains=[0] * opening + [value_bit | (TRAINS_POLICY if s.full else 0) for s in searches],
             generation=playing.generation,
@@ -246,21 +246,13 @@ class BaseSelfPlay(ABC):
             side = 1 - side
 
 
+def _target(searched: SearchedMove) -> PlyVisits:
+    return whole_weights(searched.moves.tolist(), searched.weights.astype(np.float64))
+
+
 def recorded_positions(record: GameRecord) -> int:
     """Number of positions of a game that a net learns from."""
     return sum(bits > 0 for bits in record.trains or ())
-
-
-def _weights(searched: SearchedMove) -> PlyVisits:
-    """Policy target in whole numbers that add up to FULL_WEIGHT; smaller weights are left out."""
-    weights = np.rint(searched.weights.astype(np.float64) * FULL_WEIGHT).astype(np.int64)
-    best = int(weights.argmax())
-    weights[best] += FULL_WEIGHT - int(weights.sum())
-    return tuple(
-        (move, weight)
-        for move, weight in zip(searched.moves.tolist(), weights.tolist(), strict=True)
-        if weight > 0
-    )
 
 
 class SelfPlay(BaseSelfPlay):

@@ -130,6 +130,13 @@ def touch(t: TablesRow, one: Number, other: Number) -> Truth:
 
 
 @inlined
+def is_blown_up(t: TablesRow, piece: Number, square: Number, centre: Number) -> Truth:
+    """Return True if a capture on `centre` removes the piece on the square (a code, 0 for none)."""
+    spared = (t["spared"] >> ((piece - 1) & TYPE_MASK)) & 1
+    return piece != 0 and touch(t, square, centre) and (square == centre or not spared)
+
+
+@inlined
 def exposed(t: TablesRow, p: PositionRow, colour: Number, square: Number) -> Truth:
     """Return True if a king of `colour` on the square would be in check. Where captures explode, it
     is safe beside the other king, which would explode with it."""

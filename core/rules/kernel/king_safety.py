@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.jit import Number, Truth, inlined, njit
-from variant_ai.core.rules.kernel.attacks import TYPE_MASK, MoveWorkRow, attacked, exposed, touch
+from variant_ai.core.rules.kernel.attacks import MoveWorkRow, attacked, exposed, is_blown_up, touch
 from variant_ai.core.rules.kernel.rule_tables import TablesRow
 from variant_ai.core.rules.position import PositionRow
 
@@ -56,9 +56,11 @@ def safe_explosion(
     us: Number,
     work: MoveWorkRow,
 ) -> Truth:
-    """`safe_after` where captures explode; king: its square after the move.
+    """Return True if the king is safe after a move where captures explode. Arguments as in `safe_after`;
+    king: its square after the move.
 
-    The own king may not explode. A move that explodes the other king wins at once, so it may expose the own one.
+    A player may not explode his own king. A move that explodes the other one wins at once, so it may
+    leave his own in check.
     """
     board = p["board"]
     captured = board[target]
@@ -78,10 +80,8 @@ def safe_explosion(
     for square in range(t["squares"]):
         found = np.int64(board[square])
         kept[square] = found
-        if found != 0 and touch(t, np.int64(square), target):
-            spared = (t["spared"] >> ((found - 1) & TYPE_MASK)) & 1
-            if square == target or not spared:
-                board[square] = 0
+        if is_blown_up(t, found, np.int64(square), target):
+            board[square] = 0
     board[origin] = 0
     if gone >= 0:
         board[gone] = 0

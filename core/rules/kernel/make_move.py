@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.jit import Number, Truth, inlined, njit
-from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, exposed, touch
+from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, exposed, is_blown_up
 from variant_ai.core.rules.kernel.rule_tables import (
     CAPTURES_RESET,
     COUNTS_CHECKS,
@@ -181,9 +181,7 @@ def explode(t: TablesRow, r: PositionRow, centre: Number) -> Number:
     change = zobrist[0] ^ zobrist[0]
     for square in range(t["squares"]):
         piece = np.int64(board[square])
-        if piece == 0 or not touch(t, np.int64(square), centre):
-            continue
-        if square != centre and (t["spared"] >> ((piece - 1) & TYPE_MASK)) & 1:
+        if not is_blown_up(t, piece, np.int64(square), centre):
             continue
         board[square] = 0
         change ^= zobrist[piece * MAX_SQUARES + square]

@@ -133,11 +133,7 @@ TABLES = np.dtype(
         # castling, per walk
         ("castle_squares", "i1", (MAX_WALKS, 5)),  # king from, to, rook from, to, move's target
         ("castle_empty", "i1", (MAX_WALKS, MAX_WALK)),  # ended by -1
-        (
-            "castle_safe",
-            "i1",
-            (MAX_WALKS, MAX_WALK),
-        ),  # squares between the ends of its walk, ended by -1
+        ("castle_safe", "i1", (MAX_WALKS, MAX_WALK)),  # squares between its ends, ended by -1
         ("rights_kept", "i1", (MAX_SQUARES,)),  # mask when something leaves or enters a square
         # ends
         ("stalemate", "i4"),  # value for the side without a move: -1, 0, 1
