@@ -196,9 +196,6 @@ def _check(settings: GenerationSettings) -> None:
         raise click.UsageError("--drop-blunders and --cut-blunders exclude each other")
 
 
-NET = "net:"
-
-
 def _generator(
     settings: GenerationSettings,
     rules: Rules,
@@ -206,7 +203,9 @@ def _generator(
     sent: _SentNet | None = None,
 ) -> tuple[GameGenerator, dict[str, Any]]:
     """Generator of the games, and the settings of its player that decide them."""
-    if settings.engine.startswith(NET):
+    from variant_ai.core.arena.players.player_spec import names_net
+
+    if names_net(settings.engine):
         return _net_generator(settings, rules, starts, sent)
     return _program_generator(settings, rules, starts)
 
@@ -267,7 +266,7 @@ def _net_generator(
             update={"net": unpacked, "name": sent.player, "threads": spec.threads or 1}
         )
     file = registry().net(rules.spec, Path(spec.net))
-    if str(file) != NO_NET and not file.is_file():
+    if str(file) != NO_NET and not file.exists():
         raise click.BadParameter(f"there is no net {file}", param_hint="--engine")
     kept = KEPT_VISITS if settings.kept_visits is None else settings.kept_visits
     decisive = {"command": [settings.engine], "net": net_digest(file), "visits": kept}
@@ -311,11 +310,11 @@ def _on_cluster(
 ) -> GameGenerator:
     """Return a generator of the same games on the machines of a cluster."""
     from variant_ai.core.arena.games.pooled_games import PooledGames
-    from variant_ai.core.arena.players.player_spec import parse_player
+    from variant_ai.core.arena.players.player_spec import names_net, parse_player
     from variant_ai.plugins import registry
 
     settings, spec = generator.settings, generator.rules.spec
-    is_net = settings.engine.startswith(NET)
+    is_net = names_net(settings.engine)
     sent = None
     if is_net:
         named = parse_player(settings.engine).net

@@ -135,11 +135,15 @@ def _promotion(promotes: Promotes) -> str:
 def rules_in_words(spec: VariantSpec) -> list[str]:
     """Describe the rules without the pieces, in a sentence each."""
     rules = spec.rules
-    lines = [
-        f"Stalemate is a {rules.stalemate} for the side that cannot move."
-        if rules.stalemate != "draw"
-        else "Stalemate is a draw."
-    ]
+    lines = []
+    if rules.checkmate != "loss":
+        lines.append(f"Checkmate is a {rules.checkmate} for the side in check.")
+    if rules.stalemate == "fewer pieces win":
+        lines.append("After stalemate the side with fewer pieces on the board wins.")
+    elif rules.stalemate != "draw":
+        lines.append(f"Stalemate is a {rules.stalemate} for the side that cannot move.")
+    else:
+        lines.append("Stalemate is a draw.")
     lines += list(_repetition(spec))
     count = rules.no_progress
     if count.plies == "none":
@@ -158,6 +162,8 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
     lines += [f"A side wins by {_win(win)}." for win in rules.wins]
     if rules.captures == "must":
         lines.append("Captures are forced.")
+    if rules.checks == "never":
+        lines.append("No move may give check.")
     if rules.explodes:
         lines.append("A capture explodes.")
     if rules.insufficient_material:
@@ -192,11 +198,18 @@ def _win(win: Win) -> str:
     """Describe an item of `wins`."""
     if win.checks is not None:
         return f"giving {win.checks} checks"
+    if win.extinct is not None and win.left:
+        return f"leaving the other side with at most {win.left} of {win.extinct}"
     if win.extinct is not None:
         return f"leaving the other side without {win.extinct}"
+    if win.lost is not None and win.left:
+        return f"having at most {win.left} of {win.lost} left"
+    if win.lost is not None:
+        return f"losing its own {win.lost}"
     assert win.reaches is not None  # a new kind of win needs words here
     safely = " if it is not attacked there" if win.safe else ""
-    return f"bringing {win.piece} to {zone_in_words(win.reaches)}{safely}"
+    race = " (a draw if the second player follows at once)" if win.race else ""
+    return f"bringing {win.piece} to {zone_in_words(win.reaches)}{safely}{race}"
 
 
 def board_drawing(spec: VariantSpec, colour: int) -> str:

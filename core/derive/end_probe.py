@@ -24,6 +24,24 @@ def stuck(board: ProbeBoard, fen: str) -> str:
     return VALUES[board.variant.mated_value(fen)]
 
 
+def stalemate(board: ProbeBoard) -> str:
+    """Return `stalemate:`: with the pieces of the start position, and with one of them gone."""
+    home = board.pieces(board.start)
+    rest = " ".join(board.start.split()[2:])
+
+    def without(own: bool) -> str:
+        kinds = Counter(p for p in home.values() if p.isupper() == own)
+        if not kinds or sum(kinds.values()) < 2:
+            return ""
+        commonest = kinds.most_common(1)[0][0]
+        gone = next(square for square, piece in home.items() if piece == commonest)
+        return stuck(board, board.fen({s: p for s, p in home.items() if s != gone}, rest=rest))
+
+    if (without(own=True), without(own=False)) == ("win", "loss"):
+        return "fewer pieces win"
+    return stuck(board, board.start)
+
+
 # --- repetition and move count -------------------------------------------------------------------
 
 
@@ -192,34 +210,61 @@ def wins(board: ProbeBoard, symbols: Sequence[str], royal: Sequence[str]) -> lis
     found: list[dict[str, Any]] = []
     if match := _CHECKS.search(board.variant.fen_after(board.start, [])):
         found.append({"checks": int(match[1])})
+    return [*found, *_extinct(board, symbols, royal), *_reached(board, symbols)]
+
+
+def _extinct(
+    board: ProbeBoard, symbols: Sequence[str], royal: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield wins by pieces that are gone: of one type, or all together."""
     others = [symbol for symbol in symbols if symbol not in royal]
-    return [*found, *_extinct(board, others), *_reached(board, symbols)]
+    explained = False
+    for symbol in others:
+        for own in (False, True):
+            piece = symbol if own else symbol.lower()
+            if win := _gone(board, {piece}, own):
+                explained = True
+                yield _extinction(win, symbol)
+            if piece in board.pieces(board.start).values():
+                break
+    if explained:
+        return
+    for own in (False, True):
+        kinds = {p for p in board.pieces(board.start).values() if p.isupper() == own}
+        kings = {p for p in kinds if p.upper() in royal}
+        if win := _gone(board, kinds - kings, own, kings) or _gone(board, kinds, own):
+            yield _extinction(win, "all pieces")
+            return
 
 
-def _extinct(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _extinction(win: tuple[int, int], which: str) -> dict[str, Any]:
+    value, left = win
+    return {"extinct" if value < 0 else "lost": which, **({"left": left} if left else {})}
+
+
+def _gone(
+    board: ProbeBoard, kinds: set[str], own: bool, kings: set[str] = frozenset()
+) -> tuple[int, int] | None:
+    """Value for a side that has lost its pieces of these kinds, and how many may be left for it,
+    `kings` included; None if the game goes on without them. own: the first player's."""
     home = board.pieces(board.start)
     rest = " ".join(board.start.split()[2:])
-    for symbol in symbols:
-        for theirs in (symbol.lower(), symbol):
-            left = {s: p for s, p in home.items() if p != theirs}
-            if len(left) == len(home):
-                continue
-            fen = board.fen(left, rest=rest, black=theirs.isupper())
-            if board.variant.immediate_end(fen) == 1:
-                yield {"extinct": symbol}
-            break
-    for lower in (True, False):
-        left = {s: p for s, p in home.items() if p.islower() != lower}
-        fen = board.fen(left, rest=rest, black=not lower)
-        if board.variant.immediate_end(fen) == 1 and not any(
-            board.variant.immediate_end(
-                board.fen({s: p for s, p in home.items() if p != one}, rest=rest, black=not lower)
-            )
-            == 1
-            for one in {p for p in home.values() if p.islower() == lower}
-        ):
-            yield {"extinct": "all pieces"}
-            return
+    there = [square for square, piece in home.items() if piece in kinds]
+
+    def value(count: int) -> int | None:
+        """For that side, if it has so many of them."""
+        gone = there[count:]
+        fen = board.fen({s: p for s, p in home.items() if s not in gone}, rest=rest, black=own)
+        ended = board.variant.immediate_end(fen)
+        return None if ended is None else -ended
+
+    last = value(0) if there else None
+    if not last:
+        return None
+    count = 0
+    while count + 1 < len(there) and value(count + 1) == last:
+        count += 1
+    return last, count + sum(piece in kings for piece in home.values())
 
 
 def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -241,7 +286,10 @@ def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, An
         if not goals or len(goals) == board.squares:
             continue
         win: dict[str, Any] = {"piece": symbol, "reaches": board.zone(goals)}
-        if any(
+        both = {min(goals): symbol, max(goals): symbol.lower()}
+        if len(goals) > 1 and board.variant.immediate_end(board.fen(both)) == 0:
+            win["race"] = True
+        elif any(
             not is_won({**_far_away(board, theirs, goal), goal: symbol, beside: attacker})
             for goal in goals
             for step in COMPASS

@@ -173,6 +173,8 @@ class _Probe:
         run = self._run(base, quiet) if slides else 0
         takes_both = {k for k in (1, 2) if self._takes(_times(base, k))} == {1, 2}
         takes_all = takes_both and (run > 1 or self._blocked(double, base))
+        if run == 2 and not takes_all:  # a double step, which may be captured in passing
+            run = 1
         if takes_all:
             self._add(None, base, run or self._capture_run(base), run > 1, True)
         elif run > 1:
@@ -236,14 +238,16 @@ class _Probe:
 
     def _blocked(self, step: Step, leg: Step) -> bool:
         """Return True if a piece on `leg` stops the displacement; asked on one square."""
+        # an enemy might attack the target, which a royal piece then avoids
+        blocker = self.prey.upper() if self.royal else self.prey
         for square in sorted(range(self.board.squares), key=lambda s: abs(s - self.among)):
             on, target = self.board.step(square, *leg), self.board.step(square, *step)
             if on is None or target is None:
                 continue
             if step in self.quiet[square]:
-                return step not in self._steps(square, {on: self.prey})
+                return step not in self._steps(square, {on: blocker})
             if step in self._steps(square, {target: self.prey}):
-                return step not in self._steps(square, {target: self.prey, on: self.prey})
+                return step not in self._steps(square, {target: self.prey, on: blocker})
         return False
 
     def _hop(self, base: Step) -> Movement | None:
@@ -259,9 +263,13 @@ class _Probe:
         after = self._steps(square, {hurdle: self.prey}) - self.quiet[square]
 
         def takes(step: Step, target: int) -> bool:
-            """Return True if the piece captures behind the hurdle, and not without it."""
+            """Return True if the piece captures behind the hurdle, and without it does not, or
+            slides there."""
             behind = self._steps(square, {hurdle: self.prey, target: self.prey})
-            return step in behind - self._steps(square, {target: self.prey})
+            slides = step in self.quiet[square] - self._steps(square, {hurdle: self.prey})
+            return step in behind and (
+                slides or step not in self._steps(square, {target: self.prey})
+            )
 
         takes_far, takes_near = takes(far_step, far), takes(near_step, near)
         if far_step in after or takes_far:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from variant_ai.core.derive.piece_probe import PieceMoves
-from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard
+from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard, VariantWith
 from variant_ai.core.errors import VariantAIError
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -256,7 +256,7 @@ def captures_en_passant(board: ProbeBoard, pieces: dict[str, PieceMoves]) -> lis
         if board.displacement(m.origin, m.target) == (0, 2) and not m.rest
     ]
     found = []
-    for symbol, double in doubles[:2]:
+    for symbol, double in doubles:
         jumped = (double.origin + double.target) // 2
         for other, moves in pieces.items():
             for dx, dy in ((1, 1), (-1, 1), (0, 1)):
@@ -271,6 +271,27 @@ def captures_en_passant(board: ProbeBoard, pieces: dict[str, PieceMoves]) -> lis
                     if double.target not in left and other not in found:
                         found.append(other)
     return found
+
+
+def never_checks(
+    board: ProbeBoard, variant_with: VariantWith, pieces: dict[str, PieceMoves], king: str
+) -> bool:
+    """Return True if a move that gives check is legal only when checks are allowed."""
+    asked = variant_with({"checking": "true"})
+    for symbol, moves in pieces.items():
+        for move in moves.seen if symbol != king else ():
+            step = board.displacement(move.origin, move.target)
+            target = board.step(move.target, *step)
+            if target is None or not move.is_plain or move.drop:
+                continue
+            far = max(
+                (s for s in range(board.squares) if s not in (move.origin, move.target, target)),
+                key=lambda s: max(map(abs, board.displacement(target, s))),
+            )
+            fen = board.fen({move.origin: symbol, target: king.lower(), far: king})
+            if move.text in asked.legal_moves(fen):
+                return move.text not in board.variant.legal_moves(fen)
+    return False
 
 
 def extras(board: ProbeBoard, pieces: dict[str, PieceMoves], prey: str) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         pieces[king]["faces"] = king
     rules: dict[str, Any] = {
         "start": board.start,
-        "stalemate": end_probe.stuck(board, board.start),
+        "stalemate": end_probe.stalemate(board),
         "repetition": end_probe.repetition(board, notes),
     }
     if king:
@@ -81,7 +81,9 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         rules["wins"] = wins
     mate = end_probe.stuck(board, checked) if king and checked else "loss"
     if mate != "loss":
-        missing.append(f"mate is a {mate}")
+        rules["checkmate"] = mate
+    if king and rule_probe.never_checks(board, variant_with, probed, king):
+        rules["checks"] = "never"
     bare = end_probe.bare_king(board, king) if king else "none"
     if bare != "none":
         rules["bare_king"] = bare
@@ -254,7 +256,7 @@ def _faces(board: ProbeBoard, king: str) -> bool:
     steps = board.moves(alone, neutral=False)
     facing = board.moves({**alone, top: king.lower()}, neutral=False)
     onto = {m.target for m in steps} - {m.target for m in facing}
-    return file in onto
+    return file in onto and bool(facing)  # without any move, the game is over
 
 
 def _must_capture(

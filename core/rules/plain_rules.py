@@ -37,10 +37,12 @@ from variant_ai.core.rules.position import (
     move_origin,
     move_target,
     piece_code,
+    piece_colour,
     position_key,
 )
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
 from variant_ai.core.rules.verdicts import (
+    checkmate_detail,
     move_count_detail,
     mover_resets,
     progress_plies,
@@ -143,15 +145,25 @@ class PlainRules(Rules):
             return ended
         rules = self.spec.rules
         if next(iter(self.moves_of(position)), None) is None:
-            side = int(position["side"][0])
-            if self.in_check(position):
-                return Outcome(1 - side, "checkmate")
-            winner = {"draw": None, "loss": 1 - side, "win": side}[rules.stalemate]
-            return Outcome(winner, "stalemate", stalemate_detail(self.spec))
+            return self._stuck(position)
         plies = rules.no_progress.plies
         if plies != "none" and progress_plies(self.spec, position) >= plies:
             return Outcome(None, "move count", move_count_detail(self.spec))
         return None
+
+    def _stuck(self, position: Position) -> Outcome:
+        """Return the outcome for a side to move that has no legal move."""
+        rules, side = self.spec.rules, int(position["side"][0])
+        winners = {"draw": None, "loss": 1 - side, "win": side}
+        if self.in_check(position):
+            return Outcome(winners[rules.checkmate], "checkmate", checkmate_detail(self.spec))
+        if rules.stalemate == "fewer pieces win":
+            owners = [piece_colour(int(code)) for code in position["board"][0] if code]
+            first, second = owners.count(0), owners.count(1)
+            winner = None if first == second else int(second < first)
+        else:
+            winner = winners[rules.stalemate]
+        return Outcome(winner, "stalemate", stalemate_detail(self.spec))
 
     # --- counters ----------------------------------------------------------------------------
 

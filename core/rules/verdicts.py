@@ -47,8 +47,17 @@ def mover_resets(types: PieceTypes, position: Position, move: int) -> bool:
     return code != 0 and types.all[piece_type(code)].symbol in reset
 
 
+def checkmate_detail(spec: VariantSpec) -> str:
+    """Describe what checkmate is; empty if it is a loss, as usual."""
+    value = spec.rules.checkmate
+    return "" if value == "loss" else f"checkmate is a {value} for the side in check"
+
+
 def stalemate_detail(spec: VariantSpec) -> str:
-    return f"stalemate is a {spec.rules.stalemate} for the side without a move"
+    value = spec.rules.stalemate
+    if value == "fewer pieces win":
+        return "after stalemate the side with fewer pieces wins"
+    return f"stalemate is a {value} for the side without a move"
 
 
 def move_count_detail(spec: VariantSpec) -> str:

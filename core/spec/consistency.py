@@ -34,11 +34,14 @@ _PATH = re.compile(r"[Mm][MmLlHhVvCcSsQqTtAaZz0-9., +-]*\Z")
 """Path of a figure; nothing else gets into a picture."""
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}\Z")
 _RETURNS = re.compile(r"returns as (.+)\Z")
-_WIN_WORDS = ("piece", "reaches", "checks", "extinct", "safe")
-_WIN_ITEMS = (["piece", "reaches"], ["piece", "reaches", "safe"], ["checks"], ["extinct"])
+_WIN_WORDS = ("piece", "reaches", "checks", "extinct", "lost", "left", "safe", "race")
+_WIN_ITEMS = (
+    ["piece", "reaches"], ["piece", "reaches", "safe"], ["piece", "reaches", "race"],
+    ["checks"], ["extinct"], ["extinct", "left"], ["lost"], ["lost", "left"],
+)  # fmt: skip
 WINS = (
-    "`{piece: K, reaches: rank 8}` (with or without `safe: true`), `{checks: 3}`, `{extinct: K}`, "
-    "`{extinct: all pieces}`"
+    "`{piece: K, reaches: rank 8}` (with or without `safe: true` or `race: true`), `{checks: 3}`, `{extinct: K}`, "
+    "`{extinct: all pieces}`, `{lost: K}` (with or without `left: 1`)"
 )
 
 
@@ -155,6 +158,8 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
         elif win.checks and not royal and rules.engine == "kernel":
             message = "there are no checks: no piece has `royal: true`"
             yield Issue((*path, "checks"), message)
+    if rules.checks == "never" and not royal:
+        yield Issue(("rules", "checks"), "there are no checks: no piece has `royal: true`")
     for letter, piece in spec.pieces.items():
         becomes = {letter, *promotion_choices(spec, letter)} if piece.promotes else set()
         if rules.explodes and not royal.isdisjoint(becomes):
@@ -197,8 +202,8 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
         yield Issue(("rules", "insufficient_material"), message)
     for i, win in enumerate(rules.wins):
         path = ("rules", "wins", i)
-        for key, letter in (("piece", win.piece), ("extinct", win.extinct)):
-            everything = key == "extinct" and letter == "all pieces"
+        for key, letter in (("piece", win.piece), ("extinct", win.extinct), ("lost", win.lost)):
+            everything = key != "piece" and letter == "all pieces"
             if letter is not None and letter not in spec.pieces and not everything:
                 yield Issue((*path, key), unknown("piece", letter, list(spec.pieces)))
         yield from zone_issues(spec, (*path, "reaches"), win.reaches)

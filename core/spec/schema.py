@@ -162,7 +162,7 @@ class NoProgress(Model):
 
 
 class Win(Model):
-    """Another way to win: a piece reaches a zone, a number of checks is given, or a piece is
+    """Another way to win: a piece reaches a zone, a number of checks is given, or pieces are
     gone."""
 
     piece: str | None = None
@@ -170,9 +170,24 @@ class Win(Model):
     safe: bool = Field(
         default=False, description="reaching counts only if the piece is not attacked there"
     )
+    race: bool = Field(
+        default=False,
+        description="both players go to the same squares, and if the second can follow the first there "
+        "in the next move, that draws",
+    )
     checks: int | None = Field(default=None, ge=1, le=9)
     extinct: str | None = Field(
         default=None, description="the other side has lost all pieces of this type, or `all pieces`"
+    )
+    lost: str | None = Field(
+        default=None,
+        description="this side has lost all its own pieces of this type, or `all pieces`",
+    )
+    left: int = Field(
+        default=0,
+        ge=0,
+        le=99,
+        description="`extinct` and `lost` count with so many pieces left, or fewer",
     )
 
 
@@ -188,13 +203,21 @@ class Rules(Model):
         description="first ranks of new games: as in `start`, or one of the 960 of Fischer random "
         "chess; with it, king and rook castle from any files to the squares of `castling:`",
     )
-    stalemate: Literal["draw", "loss", "win"] = Field(
-        default="draw", description="result for the side that has no legal move and is not in check"
+    checkmate: Literal["loss", "draw", "win"] = Field(
+        default="loss", description="result for the side that has no legal move and is in check"
+    )
+    stalemate: Literal["draw", "loss", "win", "fewer pieces win"] = Field(
+        default="draw",
+        description="result for the side that has no legal move and is not in check; or the side with "
+        "fewer pieces on the board wins, and equal numbers draw",
     )
     repetition: Repetition = Repetition()
     no_progress: NoProgress = NoProgress()
     wins: tuple[Win, ...] = ()
     captures: Literal["may", "must"] = "may"
+    checks: Literal["may", "never"] = Field(
+        default="may", description="`never`: a move that gives check is not legal"
+    )
     explodes: bool = False
     bare_king: Literal["none", "draw", "loss"] = "none"
     counting: Literal["none", "makruk", "asean", "cambodian"] = Field(

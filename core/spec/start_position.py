@@ -68,7 +68,7 @@ def royal_letters(spec: VariantSpec) -> frozenset[str]:
     royal, the one whose loss loses, if each player begins with one."""
     royal = {symbol for symbol, piece in spec.pieces.items() if piece.royal}
     if not royal and spec.rules.explodes:
-        lost = {win.extinct for win in spec.rules.wins if win.extinct}
+        lost = {win.extinct for win in spec.rules.wins if win.extinct and not win.left}
         home = sorted(piece for piece in start_array(spec).values() if piece[1] in lost)
         if len(lost) == 1 and [colour for colour, _ in home] == [0, 1]:
             royal = {home[0][1]}
@@ -99,7 +99,7 @@ def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Ite
     otherwise = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
     if rules.engine != "kernel" or otherwise or bool(kings[0]) == bool(kings[1]):
         return
-    if not any(win.extinct or win.piece for win in rules.wins):
+    if not any(win.extinct or win.lost or win.piece for win in rules.wins):
         colour = int(bool(kings[0]))
         symbol = next(s for s, piece in spec.pieces.items() if piece.royal)
         name = spec.pieces[symbol].name

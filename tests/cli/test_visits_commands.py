@@ -125,6 +125,11 @@ def test_training_on_visits(store: Path, folder: Path) -> None:
     assert "Labels: visits of a search in" in trained.stderr
     config = json.loads((run / "config.json").read_text())["data"]
     assert config["labels"] == "visits" and config["searched_positions"] > 0
+    for name, net in (("folder", f"net:{run}"), ("file", str(run / "model.onnx"))):
+        played = generate("--engine", net, "--games", "1", "-o", folder / f"{name}.store")
+        assert played.exit_code == 0, played.output
+    by_folder, by_file = (list(Store(folder / f"{n}.store").games()) for n in ("folder", "file"))
+    assert [game.moves for game in by_folder] == [game.moves for game in by_file]
     assert "labels: visits of a search" in (run / "README.md").read_text()
     assert "the move visited most" in (run / "README.md").read_text()
     results = json.loads((run / "results.json").read_text())

@@ -16,11 +16,11 @@ from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.testing.random_games import uci_text
-from variant_ai.testing import check_rules
+from variant_ai.testing import check_game_ends, check_rules
 
 SHIPPED = ["chess", "crazyhouse", "xiangqi", "minishogi", "minixiangqi", "kingofthehill", "dobutsu"]
 """Variants whose derived spec must play as the shipped one."""
-OTHERS = ["losalamos", "gardner", "hoppelpoppel"]
+OTHERS = ["losalamos", "gardner", "hoppelpoppel", "knightmate", "manchu", "torpedo", "horde"]
 """Variants without a shipped spec that the kernel plays."""
 ON_FAIRY = ["coregal", "flipello", "sittuyin"]
 """Variants for which the kernel has no words."""
@@ -53,6 +53,29 @@ def test_other_variants_run_in_the_kernel(name: str) -> None:
     found = derive(name, positions=40)
     assert found.engine == "kernel", found.why_fairy or found.failure
     report = check_rules(read_tree(found.tree), 60, seed=5)
+    assert report.agrees, report.first_difference
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        ("losers", {"checkmate": "win", "wins": [{"lost": "all pieces", "left": 1}]}),
+        ("misere", {"checkmate": "win", "stalemate": "draw"}),
+        ("suicide", {"stalemate": "fewer pieces win", "wins": [{"lost": "all pieces"}]}),
+        ("codrus", {"wins": [{"lost": "K"}]}),
+        ("threekings", {"wins": [{"extinct": "K", "left": 2}]}),
+        ("extinction", {"wins": [{"extinct": piece} for piece in "PQKBNR"]}),
+        (
+            "racingkings",
+            {"wins": [{"piece": "K", "reaches": "rank 8", "race": True}], "checks": "never"},
+        ),
+    ],
+)
+def test_ends_of_other_kinds_are_found(name: str, ends: dict[str, object]) -> None:
+    found = derive(name, positions=40)
+    assert found.engine == "kernel", found.why_fairy or found.failure
+    assert {word: found.tree["rules"][word] for word in ends} == ends
+    report = check_game_ends(read_tree(found.tree), 10, seed=5, max_plies=120)
     assert report.agrees, report.first_difference
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
@@ -136,8 +137,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def spec_of(name: str) -> VariantSpec:
-    words = VARIANTS[name]
+def spec_of(name: str, words: dict[str, Any] | None = None) -> VariantSpec:
+    words = words or VARIANTS[name]
     rules = {
         **CHESS["rules"],
         "start": words["start"],
@@ -209,6 +210,95 @@ def test_a_bare_king_ends_the_game_as_in_fairy_stockfish() -> None:
                 "variant win",
                 "the other has nothing but a king",
             )
+
+
+RACING = {
+    "start": "8/8/8/8/8/8/krbnNBRK/qrbnNBRQ w - - 0 1",
+    "castling": {},
+    "pieces": {"N": N, "B": B, "R": R, "Q": Q, "K": K},
+    "rules": {
+        "checks": "never",
+        "no_progress": {"plies": 100, "reset": ["captures"]},
+        "wins": [{"piece": "K", "reaches": "rank 8", "race": True}],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("fen", "winner", "goes_on"),
+    [
+        ("4K3/8/8/8/8/8/k7/8 b", 0, False),  # too far to follow
+        ("4K3/k7/8/8/8/8/8/8 b", None, True),  # may follow
+        ("4K3/k7/8/8/8/8/8/1R3B2 b", None, True),  # by a8
+        ("4K3/k7/8/8/8/5B2/8/1R6 b", 0, False),  # a8 and b8 are attacked
+        ("4K2k/8/8/8/8/8/8/8 w", None, False),
+        ("4K3/8/8/8/8/8/k7/8 w", 0, False),  # did not follow
+        ("7k/4K3/8/8/8/8/8/8 w", 1, False),  # the second player is not followed
+        ("8/4K3/8/8/8/8/k7/8 w", None, True),
+    ],
+)
+def test_the_second_player_may_follow_in_a_race(
+    fen: str, winner: int | None, goes_on: bool
+) -> None:
+    fen = f"{fen} - - 0 1"
+    spec = spec_of("racingkings", RACING)
+    rules = make_rules(spec)
+    position = rules.position(fen)
+    outcome = rules.outcome(position)
+    assert (outcome is None, outcome and outcome.winner) == (goes_on, winner)
+    assert (len(rules.legal_moves(position)) > 0) == goes_on
+    judge = FairyVariant("racingkings").immediate_end(fen)
+    side = int(position["side"][0])
+    assert judge == (None if goes_on else 0 if winner is None else 1 if winner == side else -1)
+
+
+def ends_of(rules: dict[str, Any], *, royal: bool = False) -> VariantSpec:
+    """Chess with other ends."""
+    king = piece("K", royal=royal)
+    start = CHESS["rules"]["start"].replace("KQkq", "-")
+    changed = {**CHESS["rules"], "start": start, "insufficient_material": False, **rules}
+    data = {**CHESS, "variant": "ends", "fairy": None, "rules": changed}
+    data["pieces"] = {**CHESS["pieces"], "K": king}
+    data["castling"] = {}
+    data["input"] = [{"pieces": "me"}, {"pieces": "them"}]
+    return VariantSpec.model_validate(data, strict=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "fen", "winner", "detail"),
+    [
+        ({"wins": [{"extinct": "K", "left": 2}]}, "KK6/8/8/8/8/8/8/KKKk3k w", 0, "K captured but 2"),
+        ({"wins": [{"extinct": "K", "left": 1}]}, "k6k/8/8/8/8/8/8/KKK5 w", None, ""),
+        ({"wins": [{"extinct": "K"}, {"extinct": "P"}]}, "k6p/8/8/8/8/8/8/K7 w", 1, "K captured"),
+        ({"wins": [{"lost": "P"}]}, "k6p/8/8/8/8/8/8/K7 w", 0, "no P left"),
+        # both at once: the side that has just moved counts first
+        ({"wins": [{"lost": "P"}]}, "k7/8/8/8/8/8/8/K7 w", 1, "no P left"),
+        ({"wins": [{"lost": "all pieces", "left": 1}]}, "k1n5/8/8/8/8/8/8/K7 b", 0, "no all"),
+        ({"stalemate": "fewer pieces win"}, "8/8/8/8/8/p7/P6p/7B b", None, ""),
+        ({"stalemate": "fewer pieces win"}, "8/8/8/8/8/p6N/P6p/7R b", 1, "fewer pieces wins"),
+        ({"stalemate": "fewer pieces win"}, "8/8/8/8/pp6/p7/P7/8 w", 0, "fewer pieces wins"),
+    ],
+)  # fmt: skip
+def test_pieces_that_are_gone_and_counts_decide_games(
+    words: dict[str, Any], fen: str, winner: int | None, detail: str
+) -> None:
+    rules = make_rules(ends_of({"wins": [{"extinct": "all pieces"}], **words}))
+    outcome = rules.outcome(rules.position(f"{fen} - - 0 1"))
+    if winner is None:
+        assert outcome is None or outcome.winner is None
+    else:
+        assert outcome is not None and outcome.winner == winner
+        assert detail in outcome.detail
+
+
+@pytest.mark.parametrize("word", ["loss", "draw", "win"])
+def test_checkmate_is_what_the_spec_says(word: str) -> None:
+    """The mated side, and the search that would mate it."""
+    rules = make_rules(ends_of({"checkmate": word}, royal=True))
+    outcome = rules.outcome(rules.position("R5k1/5ppp/8/8/8/8/8/K7 b - - 0 1"))
+    assert outcome is not None and outcome.reason == "checkmate"
+    assert outcome.winner == {"loss": 0, "draw": None, "win": 1}[word]
+    assert (word in outcome.detail) == (word != "loss")
 
 
 def test_a_captured_piece_that_leaves_the_game_is_in_no_hand() -> None:

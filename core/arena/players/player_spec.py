@@ -131,6 +131,13 @@ def net_name(net: str) -> str:
     return path.resolve().parent.name
 
 
+def names_net(text: str) -> bool:
+    """Tell whether a player's text names a net: `net:FILE`, `packaged` or a file `.onnx`, which no
+    program is called."""
+    head = text.partition(";")[0].strip()
+    return head.startswith("net:") or head == PACKAGED or head.endswith(".onnx")
+
+
 def parse_player(text: str) -> PlayerSpec:
     """Parse a player's text, or the YAML file that it names. Raises SettingError."""
     if text.endswith((".yaml", ".yml")) and ";" not in text:
@@ -144,7 +151,7 @@ def parse_player(text: str) -> PlayerSpec:
         given.update(protocol=match["kind"], command=match["rest"].strip())
     elif head == RANDOM:
         given["random"] = True
-    elif head == PACKAGED or head.endswith(".onnx"):  # no program has such a name
+    elif names_net(head):
         given["net"] = head
     else:
         given["command"] = head

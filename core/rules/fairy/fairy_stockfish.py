@@ -87,8 +87,11 @@ def spec_settings(spec: VariantSpec, *, move_count: bool, chase: bool) -> dict[s
         "nFoldValueAbsolute": "true" if otherwise == "loss of first player" else "false",
         "perpetualCheckIllegal": "true" if rules.repetition.perpetual_check == "loss" else "false",
         "chasingRule": rules.repetition.perpetual_chase if chase else "none",
-        "stalemateValue": rules.stalemate,
+        "stalemateValue": "win" if rules.stalemate == "fewer pieces win" else rules.stalemate,
         "countingRule": rules.counting,
+        # Only where the spec says something: an older spec leaves these to the named variant.
+        **({"checkmateValue": rules.checkmate} if rules.checkmate != "loss" else {}),
+        **({"stalematePieceCount": "true"} if rules.stalemate == "fewer pieces win" else {}),
         **({"chess960": "true"} if rules.shuffle == "chess960" else {}),
     }
 

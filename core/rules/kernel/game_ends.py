@@ -10,8 +10,10 @@ from variant_ai.core.rules.kernel.rule_tables import (
     BARE_KING_LOSES,
     COLOUR_BOUND,
     DRAWS_DEAD_POSITIONS,
+    FEWER_WIN,
     MATES,
     NEVER_MATES,
+    RACES,
     REACHES_SAFELY,
     WINS_BY_CHECKS,
     WINS_BY_EXTINCTION,
@@ -22,11 +24,14 @@ from variant_ai.core.rules.kernel.rule_tables import (
 from variant_ai.core.rules.position import MAX_SQUARES, Position, PositionRow
 
 NO_END, CHECKMATE, STALEMATE, MOVE_COUNT, VARIANT_WIN, DEAD_POSITION = range(6)
+BOTH = 2
+"""Result of `variant_winner` if both have reached their goals: a draw."""
 
 
 @inlined
 def variant_winner(t: TablesRow, p: PositionRow) -> Number:
-    """Return the colour that has won by a rule of `wins:`, -1 if none has. Records.
+    """Return the colour that has won by a rule of `wins:`, BOTH for a draw by it, -1 if the game goes on.
+    Records.
 
     Checks and goals count for the side that has just moved; a goal that must be safe counts also
     for the side to move, since the other may have stopped attacking it (as in Fairy-Stockfish). A
@@ -38,22 +43,40 @@ def variant_winner(t: TablesRow, p: PositionRow) -> Number:
     if features & WINS_BY_CHECKS and p["wins_left"][mover] <= 0:
         return mover
     if features & WINS_BY_EXTINCTION:
-        if not has_type(t, p, mover):
-            return us
-        if not has_type(t, p, us):
-            return mover
+        for colour in (mover, us):
+            for n in range(t["extinctions"]):
+                if not has_more(t, p, colour, t["extinct_types"][n], t["extinct_left"][n]):
+                    return colour if t["extinct_wins"][n] else 1 - colour
     if features & BARE_KING_LOSES:
         ours, theirs = pieces_of(t, p, us), pieces_of(t, p, mover)
         if theirs == 1 and ours > 1:
             return us
         if ours == 1 and theirs > 2:
             return mover
+    if features & RACES:
+        return winner_of_race(t, p, us)
     if features & WINS_BY_REACHING:
         if has_reached(t, p, mover):
             return mover
         if features & REACHES_SAFELY and has_reached(t, p, us):
             return us
     return np.int64(-1)
+
+
+@inlined
+def winner_of_race(t: TablesRow, p: PositionRow, us: Number) -> Number:
+    """Return the winner of a race, as in `variant_winner`. A goal of the first
+    player ends the game here only in his next turn; see `awaits_answer`."""
+    we, they = has_reached(t, p, us), has_reached(t, p, 1 - us)
+    if we:
+        return np.int64(BOTH) if they and us == 0 else us
+    return np.int64(1) if they and us == 0 else np.int64(-1)
+
+
+@inlined
+def awaits_answer(t: TablesRow, p: PositionRow) -> Truth:
+    """Return True if the first player has just reached the goal of a race, and the second may follow."""
+    return t["features"] & RACES != 0 and p["side"] == 1 and has_reached(t, p, np.int64(0))
 
 
 @inlined
@@ -77,9 +100,16 @@ def has_reached(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
 @inlined
 def pieces_of(t: TablesRow, p: PositionRow, colour: Number) -> Number:
     """Number of pieces of the colour, on the board and in hand."""
-    found = np.int64(0)
+    found = pieces_on_board(t, p, colour)
     for hand in range(t["hand_kinds"]):
         found += p["hands"][colour, hand]
+    return found
+
+
+@inlined
+def pieces_on_board(t: TablesRow, p: PositionRow, colour: Number) -> Number:
+    """Number of pieces of the colour on the board."""
+    found = np.int64(0)
     for square in range(t["squares"]):
         piece = np.int64(p["board"][square]) - 1
         found += piece >= 0 and piece >> COLOUR_BIT == colour
@@ -87,17 +117,30 @@ def pieces_of(t: TablesRow, p: PositionRow, colour: Number) -> Number:
 
 
 @inlined
-def has_type(t: TablesRow, p: PositionRow, colour: Number) -> Truth:
-    """Return True if the colour has a piece of `extinct_types`, on the board or in hand."""
-    types = t["extinct_types"]
+def has_more(t: TablesRow, p: PositionRow, colour: Number, types: Number, left: Number) -> Truth:
+    """Return True if the colour has more than so many pieces of these types, on the board or in
+    hand. types: a bit for each."""
+    found = np.int64(0)
     for hand in range(t["hand_kinds"]):
-        if p["hands"][colour, hand] > 0 and (types >> t["hand_type"][hand]) & 1:
-            return True
+        if (types >> t["hand_type"][hand]) & 1:
+            found += p["hands"][colour, hand]
     for square in range(t["squares"]):
-        piece = np.int64(p["board"][square]) - 1
-        if piece >= 0 and piece >> COLOUR_BIT == colour and (types >> (piece & TYPE_MASK)) & 1:
+        if found > left:
             return True
-    return False
+        piece = np.int64(p["board"][square]) - 1
+        found += piece >= 0 and piece >> COLOUR_BIT == colour and (types >> (piece & TYPE_MASK)) & 1
+    return found > left
+
+
+@inlined
+def value_of_stuck(t: TablesRow, p: PositionRow, check: Number) -> Number:
+    """Value for the side to move, -1, 0 or 1, if it has no legal move. check: 1 in check."""
+    value = np.int64(t["checkmate"] if check else t["stalemate"])
+    if value != FEWER_WIN:
+        return value
+    us = np.int64(p["side"])
+    more = pieces_on_board(t, p, 1 - us) - pieces_on_board(t, p, us)
+    return np.int64(more > 0) - np.int64(more < 0)
 
 
 @inlined
@@ -156,14 +199,14 @@ def end_of(t: Tables, p: Position, i: Number, moves: Number, check: Number) -> N
     table, position = t[0], p[i]
     winner: Number = variant_winner(table, position)
     if winner >= 0:
-        return VARIANT_WIN + 8 * (1 + winner)
+        return VARIANT_WIN + 8 * (0 if winner == BOTH else 1 + winner)
+    if moves == 0 and awaits_answer(table, position):
+        return VARIANT_WIN + 8
     us = np.int64(position["side"])
     if moves == 0:
-        if check:
-            return CHECKMATE + 8 * (2 - us)
-        value = np.int64(table["stalemate"])
+        value = value_of_stuck(table, position, check)
         winner = -1 if value == 0 else (us if value > 0 else 1 - us)
-        return STALEMATE + 8 * (1 + winner)
+        return (CHECKMATE if check else STALEMATE) + 8 * (1 + winner)
     if move_count_reached(table, position):
         return MOVE_COUNT
     if position["count_limit"] > 0 and position["clock"] > position["count_limit"]:

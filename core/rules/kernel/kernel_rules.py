@@ -28,7 +28,7 @@ from variant_ai.core.rules.kernel.movegen import MAX_MOVES, legal_moves_into, ne
 from variant_ai.core.rules.kernel.rule_tables import compile_tables
 from variant_ai.core.rules.position import POSITION, Position, new_position
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
-from variant_ai.core.rules.verdicts import move_count_detail, stalemate_detail
+from variant_ai.core.rules.verdicts import checkmate_detail, move_count_detail, stalemate_detail
 from variant_ai.core.spec.schema import VariantSpec, Win
 
 _REASONS: dict[int, EndReason] = {
@@ -54,8 +54,14 @@ def _win_detail(win: Win) -> str:
         return f"{win.checks} checks given"
     if win.reaches is not None:
         return f"{win.piece} reaches its goal"
+    if win.lost is not None:
+        return f"no {win.lost}{_at_most(win)} left"
     assert win.extinct is not None  # a new kind of win needs words here
-    return f"{win.extinct} captured"
+    return f"{win.extinct} captured{_at_most(win)}"
+
+
+def _at_most(win: Win) -> str:
+    return f" but {win.left}" if win.left else ""
 
 
 class _Scratch(threading.local):
@@ -151,6 +157,8 @@ class KernelRules(Rules):
         """Describe the rule of the spec that ended the game."""
         if reason == STALEMATE:
             return stalemate_detail(self.spec)
+        if reason == CHECKMATE:
+            return checkmate_detail(self.spec)
         if reason == MOVE_COUNT:
             return move_count_detail(self.spec)
         if reason == VARIANT_WIN:

@@ -32,7 +32,7 @@ from variant_ai.core.rules.kernel.attacks import (
     exposed,
     scan_king,
 )
-from variant_ai.core.rules.kernel.game_ends import variant_winner
+from variant_ai.core.rules.kernel.game_ends import awaits_answer, variant_winner
 from variant_ai.core.rules.kernel.king_safety import safe_after, safe_castled, safe_explosion
 from variant_ai.core.rules.kernel.move_programs import (
     CAPTURE,
@@ -55,6 +55,7 @@ from variant_ai.core.rules.kernel.rule_tables import (
     MAX_PIECE_MOVES,
     MAY_REPEAT,
     MUST_CAPTURE,
+    NEVER_CHECKS,
     PER_FILE,
     PROMOTES_FROM,
     PROMOTES_TO,
@@ -125,7 +126,48 @@ def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: Mo
         n = only_captures(position, out[0], n)
     if features & DROP_MATE:
         n = without_drop_mates(table, position, out, n, work)
+    if features & NEVER_CHECKS:
+        n = without_checks(table, position, out[0], n)
+    if awaits_answer(table, position) and not reaches_goal(table, position, out[0], n):
+        return 0
     return n
+
+
+@inlined
+def without_checks(t: TablesRow, p: PositionRow, out: MoveListRow, n: Number) -> Number:
+    """Keep only the moves that do not give check. For variants without castling, drops, promotions and
+    en passant."""
+    moves = out["move"]
+    board = p["board"]
+    us = np.int64(p["side"])
+    king = np.int64(p["kings"][1 - us])
+    if king < 0:
+        return n
+    kept = 0
+    for i in range(n):
+        origin, target = (moves[i] >> ORIGIN) & 127, moves[i] & 127
+        piece, captured = board[origin], board[target]
+        board[origin] = 0
+        board[target] = piece
+        checks = attacked(t, p, us, king)
+        board[origin] = piece
+        board[target] = captured
+        if not checks:
+            moves[kept] = moves[i]
+            kept += 1
+    return kept
+
+
+@inlined
+def reaches_goal(t: TablesRow, p: PositionRow, out: MoveListRow, n: Number) -> Truth:
+    """Return True if one of the moves brings a piece to its goal."""
+    us = np.int64(p["side"])
+    for i in range(n):
+        move = out["move"][i]
+        kind = (np.int64(p["board"][(move >> ORIGIN) & 127]) - 1) & TYPE_MASK
+        if t["reach"][us * MAX_SQUARES + (move & 127)] and (t["reach_types"] >> kind) & 1:
+            return True
+    return False
 
 
 @inlined

@@ -53,6 +53,7 @@ MAX_WALK = 12
 MAX_HOMES = 64
 """Walks of one right."""
 MAX_PASSANT = 4
+MAX_EXTINCTIONS = 8
 HAND_COUNTS = 128
 MAX_PIECE_MOVES = 256
 """Maximum moves of one piece from one square, with promotions; `movegen.py` reserves room for
@@ -86,6 +87,12 @@ EXPLODES = 8192
 """A capture removes the capturing piece and all pieces around, except those of `spared`."""
 
 BARE_KING_LOSES = 16384
+NEVER_CHECKS = 32768
+RACES = 65536
+"""If the second player can follow the first to the goal in the next move, that draws."""
+
+FEWER_WIN = 2
+"""Value of `stalemate`: the side with fewer pieces on the board wins."""
 
 # Bits of `resets` beyond those of the types.
 CAPTURES_RESET, DROPS_RESET = 1 << 30, 1 << 29
@@ -136,7 +143,8 @@ TABLES = np.dtype(
         ("castle_safe", "i1", (MAX_WALKS, MAX_WALK)),  # squares between its ends, ended by -1
         ("rights_kept", "i1", (MAX_SQUARES,)),  # mask when something leaves or enters a square
         # ends
-        ("stalemate", "i4"),  # value for the side without a move: -1, 0, 1
+        ("checkmate", "i4"),  # value for the side without a move, in check: -1, 0, 1
+        ("stalemate", "i4"),  # the same without check, or FEWER_WIN
         ("plies", "i4"),  # move-count rule, 0 none
         ("checks_counted", "i4"),  # -1 all
         ("resets", "i4"),  # types whose move resets the clock, CAPTURES_RESET, DROPS_RESET
@@ -145,7 +153,11 @@ TABLES = np.dtype(
         ("reach_types", "i4"),
         ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where one of the types wins by standing there
         ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, for counting
-        ("extinct_types", "i4"),  # a side without any of these has lost
+        # sets of types that decide the game when a side has so many or fewer of them
+        ("extinctions", "i4"),
+        ("extinct_types", "i4", (MAX_EXTINCTIONS,)),
+        ("extinct_left", "i4", (MAX_EXTINCTIONS,)),
+        ("extinct_wins", "i1", (MAX_EXTINCTIONS,)),  # 1: that side has won, 0: lost
         ("spared", "i4"),  # types that an explosion beside them leaves on the board
         ("zobrist", "u8", (ZOBRIST_NUMBERS,)),
     ],
@@ -195,6 +207,15 @@ def missing_words(spec: VariantSpec) -> list[str]:
         missing.append("`explodes: true` with pieces in hand")
     if rules.explodes and royal_letters(spec).isdisjoint(win.extinct for win in rules.wins):
         missing.append("`explodes: true` without `wins: [{extinct: K}]` of a king of each player")
+    if rules.checks == "never":
+        others = {
+            "castling": bool(spec.castling),
+            "hands": spec.hands is not None,
+            "promotion": any(piece.promotes for piece in spec.pieces.values()),
+            "`passant`": any(piece.passant for piece in spec.pieces.values()),
+            "`explodes: true`": rules.explodes,
+        }
+        missing += [f"`checks: never` with {name}" for name, given in others.items() if given]
     if rules.bare_king == "draw":
         missing.append(f"`bare_king: {rules.bare_king}`")
     if rules.counting not in ("none", "makruk"):
@@ -209,9 +230,12 @@ def missing_words(spec: VariantSpec) -> list[str]:
     kinds = len(spec.hands.order) if spec.hands else 0
     if kinds * spec.board.files * spec.board.ranks > MAX_DROPS:
         missing.append(f"{kinds} kinds in hand on so many squares (at most {MAX_DROPS} drops)")
-    for word in ("checks", "reaches", "extinct"):
+    for word in ("checks", "reaches"):
         if sum(getattr(win, word) is not None for win in rules.wins) > 1:
             missing.append(f"two wins by `{word}`")
+    extinctions = sum((win.extinct or win.lost) is not None for win in rules.wins)
+    if extinctions > MAX_EXTINCTIONS:
+        missing.append(f"{extinctions} wins by `extinct` and `lost` (at most {MAX_EXTINCTIONS})")
     return missing
 
 
@@ -390,10 +414,12 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
     rules = spec.rules
     table["features"] |= MUST_CAPTURE * (rules.captures == "must")
     table["features"] |= BARE_KING_LOSES * (rules.bare_king == "loss")
+    table["features"] |= NEVER_CHECKS * (rules.checks == "never")
     if rules.explodes:
         table["features"] |= EXPLODES
         table["spared"] = sum(1 << kind.index for kind in types.all if kind.piece.promotes)
-    table["stalemate"] = {"draw": 0, "loss": -1, "win": 1}[rules.stalemate]
+    values = {"draw": 0, "loss": -1, "win": 1, "fewer pieces win": FEWER_WIN}
+    table["checkmate"], table["stalemate"] = values[rules.checkmate], values[rules.stalemate]
     count = rules.no_progress
     table["plies"] = 0 if count.plies == "none" else count.plies
     table["checks_counted"] = -1 if count.checks_counted == "all" else count.checks_counted
@@ -413,15 +439,20 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
             table["checks_to_win"] = win.checks
         if win.piece is not None and win.reaches is not None:
             table["features"] |= WINS_BY_REACHING | REACHES_SAFELY * win.safe
+            table["features"] |= RACES * win.race
             table["reach_types"] = types.mask(win.piece)
             for colour in (0, 1):
-                for square in geometry.zone(win.reaches, colour):
+                for square in geometry.zone(win.reaches, 0 if win.race else colour):
                     table["reach"][colour * MAX_SQUARES + square] = 1
-        if win.extinct is not None:
+        gone = win.extinct or win.lost
+        if gone is not None:
             table["features"] |= WINS_BY_EXTINCTION
             every = (1 << len(types)) - 1
-            one = win.extinct
-            table["extinct_types"] = every if one == "all pieces" else types.mask(one)
+            n = int(table["extinctions"])
+            table["extinct_types"][n] = every if gone == "all pieces" else types.mask(gone)
+            table["extinct_left"][n] = win.left
+            table["extinct_wins"][n] = win.lost is not None
+            table["extinctions"] += 1
 
 
 def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:

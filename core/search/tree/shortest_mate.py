@@ -105,7 +105,11 @@ def search_mate(
     root = np.int64(w.path_info[0]["root_at"])
     winner = np.int64(w.line[start]["side"]) ^ lost
     # if only checkmate wins, the last move is a check
-    checks_only = t[0]["stalemate"] >= 0 and t[0]["features"] & VARIANT_ENDS == 0
+    checks_only = (
+        t[0]["checkmate"] < 0
+        and (t[0]["stalemate"] == 0 or t[0]["stalemate"] == 1)
+        and t[0]["features"] & VARIANT_ENDS == 0
+    )
     ply = np.int64(state["ply"])
     end_at = np.int64(state["positions"]) + budget
     while True:

@@ -169,8 +169,9 @@ class _Finder:
         if is_compiled(rules):
             self._moves, self._replies, self._work = new_moves(2), new_moves(2), new_work()
             self._after, self._here = new_position(), new_position()
-            ends_otherwise = int(rules.tables["features"][0]) & VARIANT_ENDS
-            self._only_checks = int(rules.types.royal >= 0 and not ends_otherwise)
+            tables = rules.tables[0]
+            mates_win = rules.types.royal >= 0 and tables["checkmate"] < 0
+            self._only_checks = int(mates_win and not tables["features"] & VARIANT_ENDS)
 
     def candidates(self, positions: Position) -> Iterator[int]:
         """Indices of positions, shape (n,), with a checkmate or a variant's win in one.
