@@ -64,11 +64,16 @@ class OnnxEvaluator(Evaluator):
             precision: None, that of the file, or fp16 for an fp32 file on TensorRT.
 
         Raises DataError (no such file, not a model, cut off, another variant, encoding or
-        precision), UnknownNameError (this onnxruntime has no such device) and VariantAIError (the
-        device does not work).
+        precision), UnknownNameError (no such device) and VariantAIError (the installed onnxruntime
+        lacks the device, or it does not work).
         """
         kind, _, index = device.partition(":")
         available = devices()
+        if kind in PROVIDERS and kind not in available:
+            raise VariantAIError(
+                f"device {device!r}: the installed onnxruntime has {', '.join(available)} only; GPUs "
+                "need the package onnxruntime-gpu in its place"
+            )
         if kind not in available or (index and not index.isdigit()):
             raise UnknownNameError("device of onnxruntime", device, available)
         file = path if isinstance(path, ModelFile) else read_model_file(path)
