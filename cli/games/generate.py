@@ -266,7 +266,7 @@ def _net_generator(
             update={"net": unpacked, "name": sent.player, "threads": spec.threads or 1}
         )
     file = registry().net(rules.spec, Path(spec.net))
-    if str(file) != NO_NET and not file.exists():
+    if str(file) != NO_NET and not net_digest(file):
         raise click.BadParameter(f"there is no net {file}", param_hint="--engine")
     kept = KEPT_VISITS if settings.kept_visits is None else settings.kept_visits
     decisive = {"command": [settings.engine], "net": net_digest(file), "visits": kept}

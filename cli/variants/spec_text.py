@@ -198,14 +198,13 @@ def _win(win: Win) -> str:
     """Describe an item of `wins`."""
     if win.checks is not None:
         return f"giving {win.checks} checks"
-    if win.extinct is not None and win.left:
-        return f"leaving the other side with at most {win.left} of {win.extinct}"
-    if win.extinct is not None:
-        return f"leaving the other side without {win.extinct}"
-    if win.lost is not None and win.left:
-        return f"having at most {win.left} of {win.lost} left"
-    if win.lost is not None:
-        return f"losing its own {win.lost}"
+    which = win.extinct or win.lost
+    if which is not None:
+        if which == "all pieces":
+            left = f"at most {counted(win.left, 'piece')}" if win.left else "no pieces"
+        else:
+            left = f"at most {win.left} {which}" if win.left else f"no {which}"
+        return f"leaving the other side {left}" if win.extinct else f"having {left} left"
     assert win.reaches is not None  # a new kind of win needs words here
     safely = " if it is not attacked there" if win.safe else ""
     race = " (a draw if the second player follows at once)" if win.race else ""

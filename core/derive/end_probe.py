@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from variant_ai.core.derive.piece_probe import COMPASS, PieceMoves
@@ -205,18 +206,22 @@ def counting(board: ProbeBoard, variant_with: VariantWith, king: str, other: str
 # --- wins ----------------------------------------------------------------------------------------
 
 
-def wins(board: ProbeBoard, symbols: Sequence[str], royal: Sequence[str]) -> list[dict[str, Any]]:
-    """Return `wins:`. symbols: all pieces. royal: those that are mated rather than lost."""
+def wins(
+    board: ProbeBoard, symbols: Sequence[str], royal: Sequence[str], bare: str
+) -> list[dict[str, Any]]:
+    """Return `wins:`. symbols: all pieces. royal: those that are mated rather than lost. bare: verdict
+    for a side with nothing but its king."""
     found: list[dict[str, Any]] = []
     if match := _CHECKS.search(board.variant.fen_after(board.start, [])):
         found.append({"checks": int(match[1])})
-    return [*found, *_extinct(board, symbols, royal), *_reached(board, symbols)]
+    found += _extinct(board, symbols, royal, everything=bare == "none")
+    return [*found, *_reached(board, symbols)]
 
 
 def _extinct(
-    board: ProbeBoard, symbols: Sequence[str], royal: Sequence[str]
+    board: ProbeBoard, symbols: Sequence[str], royal: Sequence[str], *, everything: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield wins by pieces that are gone: of one type, or all together."""
+    """Yield wins by pieces that are gone: of one type; with `everything`, also all together."""
     others = [symbol for symbol in symbols if symbol not in royal]
     explained = False
     for symbol in others:
@@ -227,7 +232,7 @@ def _extinct(
                 yield _extinction(win, symbol)
             if piece in board.pieces(board.start).values():
                 break
-    if explained:
+    if explained or not everything:
         return
     for own in (False, True):
         kinds = {p for p in board.pieces(board.start).values() if p.isupper() == own}
@@ -243,7 +248,7 @@ def _extinction(win: tuple[int, int], which: str) -> dict[str, Any]:
 
 
 def _gone(
-    board: ProbeBoard, kinds: set[str], own: bool, kings: set[str] = frozenset()
+    board: ProbeBoard, kinds: set[str], own: bool, kings: AbstractSet[str] = frozenset()
 ) -> tuple[int, int] | None:
     """Value for a side that has lost its pieces of these kinds, and how many may be left for it,
     `kings` included; None if the game goes on without them. own: the first player's."""

@@ -289,7 +289,7 @@ def never_checks(
                 key=lambda s: max(map(abs, board.displacement(target, s))),
             )
             fen = board.fen({move.origin: symbol, target: king.lower(), far: king})
-            if move.text in asked.legal_moves(fen):
+            if move.text in asked.legal_moves(fen) and asked.in_check(fen, [move.text]):
                 return move.text not in board.variant.legal_moves(fen)
     return False
 

@@ -35,7 +35,9 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         hand = rule_probe.HandRules([s for s in order if s in dropped])
         missing.append("drops from an endless hand")
     passers = rule_probe.captures_en_passant(board, probed)
-    wins = end_probe.wins(board, order, royal)
+    king = royal[0] if royal else ""
+    bare = end_probe.bare_king(board, king) if king else "none"
+    wins = end_probe.wins(board, order, royal, bare)
     pieces: dict[str, Any] = {}
     zones: dict[str, Any] = {}
     for symbol in order:
@@ -57,7 +59,6 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
                 notes.append(
                     f"pieces.{symbol}.drop_mate: false is a guess from per_file; not asked"
                 )
-    king = royal[0] if royal else ""
     if king and _faces(board, king):
         pieces[king]["faces"] = king
     rules: dict[str, Any] = {
@@ -84,7 +85,6 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         rules["checkmate"] = mate
     if king and rule_probe.never_checks(board, variant_with, probed, king):
         rules["checks"] = "never"
-    bare = end_probe.bare_king(board, king) if king else "none"
     if bare != "none":
         rules["bare_king"] = bare
     more_rules = rule_probe.extras(board, probed, _prey(symbols))

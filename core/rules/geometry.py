@@ -5,6 +5,7 @@ from __future__ import annotations
 from variant_ai.core.rules.position import view
 from variant_ai.core.spec.betza import Movement, parse_betza
 from variant_ai.core.spec.schema import Piece, VariantSpec, Zone
+from variant_ai.core.spec.start_position import start_walls
 from variant_ai.core.spec.zones import zone_squares
 
 
@@ -15,15 +16,17 @@ class Geometry:
         self.board = spec.board
         self.files, self.ranks = spec.board.files, spec.board.ranks
         self.squares = self.files * self.ranks
-        self.everywhere = frozenset(range(self.squares))
+        self.walls = start_walls(spec)
+        self.everywhere = frozenset(range(self.squares)) - self.walls
         self._rays: dict[tuple[int, int, int], tuple[int, ...]] = {}
         self._zones: dict[tuple[Zone, int], frozenset[int]] = {}
 
     def step(self, square: int, dx: int, dy: int) -> int | None:
-        """Square at a displacement, None if it is not on the board."""
+        """Square at a displacement, None if it is not on the board, or a wall."""
         file, rank = square % self.files + dx, square // self.files + dy
         if 0 <= file < self.files and 0 <= rank < self.ranks:
-            return rank * self.files + file
+            target = rank * self.files + file
+            return None if target in self.walls else target
         return None
 
     def ray(self, square: int, dx: int, dy: int) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from variant_ai.core.spec.issues import (
 from variant_ai.core.spec.plane_checks import check_input, check_policy, check_symmetry
 from variant_ai.core.spec.plane_layout import all_promotion_choices, promotion_choices
 from variant_ai.core.spec.schema import MAX_PIECE_TYPES, Hands, Piece, VariantSpec
-from variant_ai.core.spec.start_position import check_home, royal_letters, start_array
+from variant_ai.core.spec.start_position import PLAYERS, check_home, royal_letters, start_array
 from variant_ai.core.spec.zones import reads_as_zone, zone_squares
 from variant_ai.core.system.text_tables import counted
 from variant_ai.specs.names import FAIRY_NAMES
@@ -41,7 +41,8 @@ _WIN_ITEMS = (
 )  # fmt: skip
 WINS = (
     "`{piece: K, reaches: rank 8}` (with or without `safe: true` or `race: true`), `{checks: 3}`, `{extinct: K}`, "
-    "`{extinct: all pieces}`, `{lost: K}` (with or without `left: 1`)"
+    "`{extinct: all pieces}`, `{lost: K}`, `{lost: all pieces}` (the last four with or without "
+    "`left: 1`)"
 )
 
 
@@ -150,16 +151,25 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
     """Check that every item of `wins` is one way to win, and that someone can win at all."""
     rules = spec.rules
     royal = royal_letters(spec)
+    no_checks = "there are no checks: no piece has `royal: true`"
     for i, win in enumerate(rules.wins):
         path: Path = ("rules", "wins", i)
         given = [key for key in _WIN_WORDS if getattr(win, key) not in (None, False)]
         if given not in _WIN_ITEMS:
             yield Issue(path, f"{', '.join(given) or 'nothing'} given; an item is one of {WINS}")
         elif win.checks and not royal and rules.engine == "kernel":
-            message = "there are no checks: no piece has `royal: true`"
-            yield Issue((*path, "checks"), message)
-    if rules.checks == "never" and not royal:
-        yield Issue(("rules", "checks"), "there are no checks: no piece has `royal: true`")
+            yield Issue((*path, "checks"), no_checks)
+        elif (win.extinct or win.lost) and rules.engine == "kernel":
+            yield from _over_at_once(spec, i)
+        elif win.race and "colour" not in spec.input:
+            message = "both players go to the same squares, which a net cannot see without `colour`"
+            yield Issue(("input",), f"{message} (rules.wins: `race: true`)")
+    for word, given in (
+        ("checks", rules.checks != "may"),
+        ("checkmate", rules.checkmate != "loss"),
+    ):
+        if given and not royal and rules.engine == "kernel":
+            yield Issue(("rules", word), no_checks)
     for letter, piece in spec.pieces.items():
         becomes = {letter, *promotion_choices(spec, letter)} if piece.promotes else set()
         if rules.explodes and not royal.isdisjoint(becomes):
@@ -167,13 +177,28 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
             yield Issue(("pieces", letter, "promotes"), message)
     at_home = royal & {symbol for _, symbol in start_array(spec).values()}
     decided = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
-    if not at_home and not rules.wins and not decided and rules.engine == "kernel":
+    mates = at_home and rules.checkmate != "draw"
+    if not mates and not rules.wins and not decided and rules.engine == "kernel":
         yield Issue(
             ("rules", "wins"),
-            "nobody can win: no piece of the start position is royal, there are no `wins`, and "
-            f"stalemate is a draw; accepted: `royal: true` on a piece, `wins` of {WINS}, or "
+            "nobody can win: no piece of the start position is royal, or mate is a draw, there are no "
+            f"`wins`, and stalemate is a draw; accepted: `royal: true` on a piece, `wins` of {WINS}, or "
             "another `stalemate`",
         )
+
+
+def _over_at_once(spec: VariantSpec, i: int) -> Iterator[Issue]:
+    """Check that a win by pieces that are gone is not there from the start."""
+    win = spec.rules.wins[i]
+    word, which = ("extinct", win.extinct) if win.extinct else ("lost", win.lost)
+    pocket = spec.rules.start.split()[0].partition("[")[2]
+    for colour, player in enumerate(PLAYERS):
+        held = [c.upper() for c in pocket if c.isalpha() and c.islower() == bool(colour)]
+        board = [symbol for owner, symbol in start_array(spec).values() if owner == colour]
+        count = sum(which in ("all pieces", symbol) for symbol in held + board)
+        if count <= win.left:
+            message = f"{player} begins with {count} of {which}, so the game would be over at once"
+            yield Issue(("rules", "wins", i, word), message)
 
 
 def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
@@ -369,8 +394,8 @@ def _start_issues(spec: VariantSpec) -> Iterator[Issue]:
                 width += int(token)
                 continue
             width += 1
-            if token == "*" and spec.rules.engine == "fairy":
-                continue  # a wall, in some variants of Fairy-Stockfish
+            if token == "*":
+                continue  # a wall
             if token.upper().removesuffix("~") not in letters:
                 yield Issue(path, unknown("piece", token, list(spec.pieces)))
                 return

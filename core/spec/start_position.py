@@ -63,6 +63,20 @@ def start_array(spec: VariantSpec) -> Home:
     return home
 
 
+def start_walls(spec: VariantSpec) -> frozenset[int]:
+    """Return the squares with a wall, `*`, in `rules.start`. In the kernel they are no squares at all;
+    Fairy-Stockfish has variants in which walls come and go."""
+    files, ranks = spec.board.files, spec.board.ranks
+    walls = set()
+    for number, row in enumerate(spec.rules.start.split()[0].partition("[")[0].split("/")):
+        square = (ranks - 1 - number) * files
+        for match in _CELL.finditer(row):
+            if match[1] is None and match[2] is None:
+                walls.add(square)
+            square += int(match[1] or 1)
+    return frozenset(walls)
+
+
 def royal_letters(spec: VariantSpec) -> frozenset[str]:
     """Pieces that may not be left to be captured: the royal ones; where captures explode and no piece is
     royal, the one whose loss loses, if each player begins with one."""

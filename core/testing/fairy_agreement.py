@@ -14,6 +14,8 @@ import json
 import random
 import re
 
+from variant_ai.core.derive.end_probe import stalemate
+from variant_ai.core.derive.probe_board import ProbeBoard
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.rules.fairy.fairy_rules import FairyRules, identity
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, spec_settings
@@ -34,7 +36,6 @@ _PIECE = re.compile(r"\+?[A-Za-z]")
 _CELL = re.compile(r"[0-9]+|\+?[A-Za-z]~?|\*")
 _UNUSUAL = re.compile(r"[@,+-]|[0-9][a-z]$")
 _PROMOTION = re.compile(r"(?:[a-z][0-9]+){2}([a-z])")
-_STALEMATE = {1: "win", 0: "draw", -1: "loss"}
 
 
 def probed_spec(name: str, seed: int = 0) -> VariantSpec:
@@ -76,7 +77,7 @@ def probed_spec(name: str, seed: int = 0) -> VariantSpec:
         "rules": {
             "engine": "fairy",
             "start": start,
-            "stalemate": _STALEMATE[fairy.mated_value(start)],
+            "stalemate": stalemate(ProbeBoard(fairy, fairy)),
             "counting": "makruk" if limits else "none",
         },
         "input": [{"pieces": "me"}, {"pieces": "them"}],

@@ -57,7 +57,8 @@ class GenerationSettings(BaseModel):
     engine: str = Field(
         default="net:packaged",
         description="player: a UCI program with its arguments, searched in PATH and /usr/games; or a "
-        "net as in `match`, net:FILE[;search.NAME=VALUE...]; or search without a net, "
+        "net as in `match`, net:FILE[;search.NAME=VALUE...], where FILE may be a run folder or "
+        "`packaged`; or search without a net, "
         "net:-;evaluator=uniform",
     )
     games: int = Field(default=100, ge=1, description="number of games to finish")

@@ -132,10 +132,13 @@ def net_name(net: str) -> str:
 
 
 def names_net(text: str) -> bool:
-    """Tell whether a player's text names a net: `net:FILE`, `packaged` or a file `.onnx`, which no
-    program is called."""
+    """Tell whether a player's text names a net: `net:FILE`, `packaged`, or a file `.onnx` and not a
+    program with such an argument."""
     head = text.partition(";")[0].strip()
-    return head.startswith("net:") or head == PACKAGED or head.endswith(".onnx")
+    if match := _HEAD.fullmatch(head):
+        return match["kind"] == "net"
+    one_word = len(head.split()) == 1 or Path(head).is_file()
+    return head == PACKAGED or (head.endswith(".onnx") and one_word)
 
 
 def parse_player(text: str) -> PlayerSpec:

@@ -47,6 +47,7 @@ from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.rules.verdicts import (
     PLAYERS,
+    checkmate_detail,
     idle_winner,
     move_count_detail,
     mover_resets,
@@ -195,7 +196,7 @@ class FairyRules(Rules):
         if value is None or not (own.any() or rules.wins):
             mated = self._fairy.mated_value(state.base, state.moves)
             if self._in_check(state):
-                return Outcome(_winner(mated, side), "checkmate")
+                return Outcome(_winner(mated, side), "checkmate", checkmate_detail(self.spec))
             return Outcome(_winner(mated, side), "stalemate", stalemate_detail(self.spec))
         return Outcome(_winner(value, side), "variant win", f"by the rules of {self.spec.fairy}")
 

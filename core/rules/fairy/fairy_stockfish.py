@@ -89,9 +89,9 @@ def spec_settings(spec: VariantSpec, *, move_count: bool, chase: bool) -> dict[s
         "chasingRule": rules.repetition.perpetual_chase if chase else "none",
         "stalemateValue": "win" if rules.stalemate == "fewer pieces win" else rules.stalemate,
         "countingRule": rules.counting,
-        # Only where the spec says something: an older spec leaves these to the named variant.
+        "stalematePieceCount": "true" if rules.stalemate == "fewer pieces win" else "false",
+        # Only if the spec says so: older specs leave it to the named variant.
         **({"checkmateValue": rules.checkmate} if rules.checkmate != "loss" else {}),
-        **({"stalematePieceCount": "true"} if rules.stalemate == "fewer pieces win" else {}),
         **({"chess960": "true"} if rules.shuffle == "chess960" else {}),
     }
 

@@ -24,13 +24,13 @@ from variant_ai.core.rules.kernel.rule_tables import (
 from variant_ai.core.rules.position import MAX_SQUARES, Position, PositionRow
 
 NO_END, CHECKMATE, STALEMATE, MOVE_COUNT, VARIANT_WIN, DEAD_POSITION = range(6)
-BOTH = 2
-"""Result of `variant_winner` if both have reached their goals: a draw."""
+DRAWN_RACE = 2
+"""Result of `variant_winner` if both have reached the goal of a race."""
 
 
 @inlined
 def variant_winner(t: TablesRow, p: PositionRow) -> Number:
-    """Return the colour that has won by a rule of `wins:`, BOTH for a draw by it, -1 if the game goes on.
+    """Return the colour that has won by a rule of `wins:`, DRAWN_RACE, -1 if the game goes on.
     Records.
 
     Checks and goals count for the side that has just moved; a goal that must be safe counts also
@@ -65,11 +65,15 @@ def variant_winner(t: TablesRow, p: PositionRow) -> Number:
 
 @inlined
 def winner_of_race(t: TablesRow, p: PositionRow, us: Number) -> Number:
-    """Return the winner of a race, as in `variant_winner`. A goal of the first
-    player ends the game here only in his next turn; see `awaits_answer`."""
+    """Return the winner of a race to squares that are the goal of both, as `variant_winner` does.
+
+    The second player moves last, so he wins at once by reaching the goal. After the first player has
+    reached it, the second may follow in his next move (`awaits_answer`), which draws; if no move of
+    his does, the first has won (`end_of`, `legal_moves_into`).
+    """
     we, they = has_reached(t, p, us), has_reached(t, p, 1 - us)
     if we:
-        return np.int64(BOTH) if they and us == 0 else us
+        return np.int64(DRAWN_RACE) if they and us == 0 else us
     return np.int64(1) if they and us == 0 else np.int64(-1)
 
 
@@ -199,7 +203,7 @@ def end_of(t: Tables, p: Position, i: Number, moves: Number, check: Number) -> N
     table, position = t[0], p[i]
     winner: Number = variant_winner(table, position)
     if winner >= 0:
-        return VARIANT_WIN + 8 * (0 if winner == BOTH else 1 + winner)
+        return VARIANT_WIN + 8 * (0 if winner == DRAWN_RACE else 1 + winner)
     if moves == 0 and awaits_answer(table, position):
         return VARIANT_WIN + 8
     us = np.int64(position["side"])

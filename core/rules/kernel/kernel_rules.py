@@ -24,12 +24,26 @@ from variant_ai.core.rules.kernel.game_ends import (
     end_of,
 )
 from variant_ai.core.rules.kernel.make_move import full_key, is_in_check, play_into
-from variant_ai.core.rules.kernel.movegen import MAX_MOVES, legal_moves_into, new_moves, new_work
-from variant_ai.core.rules.kernel.rule_tables import compile_tables
+from variant_ai.core.rules.kernel.movegen import (
+    MAX_MOVES,
+    VARIANT_ENDS,
+    legal_moves_into,
+    new_moves,
+    new_work,
+)
+from variant_ai.core.rules.kernel.rule_tables import (
+    BARE_KING_LOSES,
+    RACES,
+    WINS_BY_CHECKS,
+    WINS_BY_EXTINCTION,
+    WINS_BY_REACHING,
+    compile_tables,
+)
 from variant_ai.core.rules.position import POSITION, Position, new_position
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
 from variant_ai.core.rules.verdicts import checkmate_detail, move_count_detail, stalemate_detail
 from variant_ai.core.spec.schema import VariantSpec, Win
+from variant_ai.core.system.text_tables import counted
 
 _REASONS: dict[int, EndReason] = {
     CHECKMATE: "checkmate",
@@ -54,14 +68,20 @@ def _win_detail(win: Win) -> str:
         return f"{win.checks} checks given"
     if win.reaches is not None:
         return f"{win.piece} reaches its goal"
-    if win.lost is not None:
-        return f"no {win.lost}{_at_most(win)} left"
-    assert win.extinct is not None  # a new kind of win needs words here
-    return f"{win.extinct} captured{_at_most(win)}"
+    which = win.extinct or win.lost
+    assert which is not None  # a new kind of win needs words here
+    if win.extinct and not win.left:
+        return f"{which} captured"
+    if which == "all pieces":
+        return f"at most {counted(win.left, 'piece')} left" if win.left else "no pieces left"
+    return f"at most {win.left} {which} left" if win.left else f"no {which} left"
 
 
-def _at_most(win: Win) -> str:
-    return f" but {win.left}" if win.left else ""
+def _feature(win: Win) -> int:
+    """The bit of `features` for an item of `wins`."""
+    if win.checks is not None:
+        return WINS_BY_CHECKS
+    return WINS_BY_EXTINCTION if win.reaches is None else WINS_BY_REACHING
 
 
 class _Scratch(threading.local):
@@ -151,7 +171,10 @@ class KernelRules(Rules):
         if end == NO_END:
             return None
         reason, winner = end & 7, (end >> 3) - 1
-        return Outcome(winner if winner >= 0 else None, _REASONS[reason], self._detail(reason))
+        detail = self._detail(reason)
+        if reason == VARIANT_WIN and winner < 0:
+            detail = "both have reached the goal"
+        return Outcome(winner if winner >= 0 else None, _REASONS[reason], detail)
 
     def _detail(self, reason: int) -> str:
         """Describe the rule of the spec that ended the game."""
@@ -161,8 +184,24 @@ class KernelRules(Rules):
             return checkmate_detail(self.spec)
         if reason == MOVE_COUNT:
             return move_count_detail(self.spec)
-        if reason == VARIANT_WIN:
-            rules = self.spec.rules
-            bare = ["the other has nothing but a king"] * (rules.bare_king == "loss")
-            return "; ".join([*map(_win_detail, rules.wins), *bare])
-        return ""
+        return self._won_by() if reason == VARIANT_WIN else ""
+
+    def _won_by(self) -> str:
+        """Describe the way to win that ended the game in the scratch position: each is tried alone."""
+        rules = self.spec.rules
+        ways = [(_win_detail(win), _feature(win)) for win in rules.wins]
+        if rules.bare_king == "loss":
+            ways.append(("the other has nothing but a king", BARE_KING_LOSES))
+        alone = self.tables.copy()
+        nth = 0
+        for detail, feature in ways:
+            kept = feature | RACES if feature == WINS_BY_REACHING else feature
+            alone["features"] = self.tables["features"] & (~(VARIANT_ENDS | RACES) | kept)
+            if feature == WINS_BY_EXTINCTION:
+                alone["extinctions"] = 1
+                for word in ("extinct_types", "extinct_left", "extinct_wins"):
+                    alone[word][0, 0] = self.tables[word][0, nth]
+                nth += 1
+            if int(end_of(alone, self._scratch.position, 0, 0, 0)) & 7 == VARIANT_WIN:
+                return detail
+        raise AssertionError("no rule of `wins:` explains the end")

@@ -12,6 +12,8 @@ import numpy as np
 from variant_ai.core.jit import Number, Truth, inlined, njit
 from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, exposed, is_blown_up
 from variant_ai.core.rules.kernel.rule_tables import (
+    ASEAN,
+    CAMBODIAN,
     CAPTURES_RESET,
     COUNTS_CHECKS,
     COUNTS_PIECES,
@@ -274,23 +276,26 @@ def count_check(t: TablesRow, r: PositionRow, us: Number) -> None:
 
 @njit
 def count_pieces(t: TablesRow, r: PositionRow, us: Number, taken: Number, promoted: Truth) -> None:
-    """Start or restart makruk's counting after a move of `us`.
+    """Start or restart the counting of the makruk family after a move of `us`.
 
-    Without pawns on the board the weaker side counts: the other has 64 moves to mate, and fewer
-    against a bare king, depending on its pieces, with the pieces on the board counted as moves
-    made. The limit is in plies. Follows Fairy-Stockfish (`countingRule = makruk`).
+    In makruk, without pawns on the board the weaker side counts: the other has 64 moves to mate, and
+    fewer against a bare king, depending on its pieces, with the pieces on the board counted as moves
+    made. In ASEAN chess only a bare king counts, from 0. The limit is in plies. Follows
+    Fairy-Stockfish (`countingRule`).
     """
+    asean = t["counting"] == ASEAN
     them = 1 - us
     limit, counted = count_limit(t, r, us)
     lone = counted & 1 != 0
-    if taken != 0 and (taken - 1) & TYPE_MASK == t["count_types"][0] and lone and limit > 0:
+    pawn = taken != 0 and (taken - 1) & TYPE_MASK == t["count_types"][0]
+    if pawn and lone and limit > 0 and not asean:
         r["count_limit"] = 2 * limit
         r["clock"] = 2 * (counted >> 1) - 1
     limit, counted = count_limit(t, r, them)
     lone = counted & 1 != 0
     if limit > 0 and (r["count_limit"] == 0 or (lone and (taken != 0 or promoted))):
         r["count_limit"] = 2 * limit
-        r["clock"] = 2 * (counted >> 1) if lone else 0
+        r["clock"] = 2 * (counted >> 1) if lone and not asean else 0
 
 
 @njit
@@ -313,18 +318,26 @@ def count_limit(t: TablesRow, r: PositionRow, counting: Number) -> Number:
             khons += kind == types[2]
             knights += kind == types[3]
     counted = 2 * (mine + others) + (mine == 1)
-    limit = 64
-    if pawns > 0 or others == 1:
+    if t["counting"] == ASEAN:
+        if pawns > 0 or mine > 1:
+            return 0, counted
+        limit = 16 if rooks > 0 else 44 if khons > 0 else 64 if knights > 0 else 0
+        return limit, counted
+    less = np.int64(t["counting"] == CAMBODIAN)  # one move less, and up to three pieces count
+    limit = 64 - less
+    if others == 1 or (less == 0 and pawns > 0) or (less == 1 and mine > 3):
         limit = 0
     elif mine == 1:
-        if rooks > 0:
-            limit = 8 if rooks > 1 else 16
+        if pawns > 0:
+            limit = 0
+        elif rooks > 0:
+            limit = (8 if rooks > 1 else 16) - less
         elif khons > 1:
-            limit = 22
+            limit = 22 - less
         elif knights > 1:
-            limit = 32
+            limit = 32 - less
         elif khons == 1:
-            limit = 44
+            limit = 44 - less
     return limit, counted
 
 

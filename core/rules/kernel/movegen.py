@@ -122,12 +122,12 @@ def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: Mo
     n = moves_of(table, position, us, np.int64(position["ep"]), out[0], work[0])
     if position["castling"] != 0 and work[0]["check"] == 0:
         n = castling_moves(table, position, us, out[0], n)
+    if features & NEVER_CHECKS:
+        n = without_checks(table, position, out[0], n)
     if features & MUST_CAPTURE:
         n = only_captures(position, out[0], n)
     if features & DROP_MATE:
         n = without_drop_mates(table, position, out, n, work)
-    if features & NEVER_CHECKS:
-        n = without_checks(table, position, out[0], n)
     if awaits_answer(table, position) and not reaches_goal(table, position, out[0], n):
         return 0
     return n
@@ -135,8 +135,8 @@ def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: Mo
 
 @inlined
 def without_checks(t: TablesRow, p: PositionRow, out: MoveListRow, n: Number) -> Number:
-    """Keep only the moves that do not give check. For variants without castling, drops, promotions and
-    en passant."""
+    """Keep only the moves that do not give check. For moves that take a piece from one square to another
+    and nothing else; `missing_words` names the rest."""
     moves = out["move"]
     board = p["board"]
     us = np.int64(p["side"])

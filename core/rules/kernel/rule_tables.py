@@ -80,7 +80,7 @@ DRAWS_DEAD_POSITIONS = 1024
 MAY_REPEAT = 2048
 """A piece may have two moves to one square, such as a slide and a leap."""
 COUNTS_PIECES = 512
-"""Makruk's counting: a limit of moves to mate, depending on the pieces left."""
+"""A limit of moves to mate, depending on the pieces left, by one of COUNTINGS."""
 SHUFFLED = 4096
 """King and rooks may begin on any files."""
 EXPLODES = 8192
@@ -93,6 +93,9 @@ RACES = 65536
 
 FEWER_WIN = 2
 """Value of `stalemate`: the side with fewer pieces on the board wins."""
+
+COUNTINGS = ("makruk", "cambodian", "asean")
+MAKRUK, CAMBODIAN, ASEAN = range(3)
 
 # Bits of `resets` beyond those of the types.
 CAPTURES_RESET, DROPS_RESET = 1 << 30, 1 << 29
@@ -152,6 +155,7 @@ TABLES = np.dtype(
         ("mating", "i1", (COLOUR_STRIDE,)),  # MATES, COLOUR_BOUND, NEEDS_HELP or NEVER_MATES
         ("reach_types", "i4"),
         ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where one of the types wins by standing there
+        ("counting", "i4"),  # index in COUNTINGS
         ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, for counting
         # sets of types that decide the game when a side has so many or fewer of them
         ("extinctions", "i4"),
@@ -207,19 +211,21 @@ def missing_words(spec: VariantSpec) -> list[str]:
         missing.append("`explodes: true` with pieces in hand")
     if rules.explodes and royal_letters(spec).isdisjoint(win.extinct for win in rules.wins):
         missing.append("`explodes: true` without `wins: [{extinct: K}]` of a king of each player")
-    if rules.checks == "never":
-        others = {
-            "castling": bool(spec.castling),
-            "hands": spec.hands is not None,
-            "promotion": any(piece.promotes for piece in spec.pieces.values()),
-            "`passant`": any(piece.passant for piece in spec.pieces.values()),
-            "`explodes: true`": rules.explodes,
-        }
-        missing += [f"`checks: never` with {name}" for name, given in others.items() if given]
+    others = {
+        "castling": bool(spec.castling),
+        "hands": spec.hands is not None,
+        "promotion": any(piece.promotes for piece in spec.pieces.values()),
+        "`passant`": any(piece.passant for piece in spec.pieces.values()),
+        "`explodes: true`": rules.explodes,
+    }
+    plain = {
+        "`checks: never`": rules.checks == "never",
+        "`race: true`": any(win.race for win in rules.wins),
+    }
+    for word in (word for word, given in plain.items() if given):
+        missing += [f"{word} with {name}" for name, given in others.items() if given]
     if rules.bare_king == "draw":
         missing.append(f"`bare_king: {rules.bare_king}`")
-    if rules.counting not in ("none", "makruk"):
-        missing.append(f"`counting: {rules.counting}`")
     if spec.policy != "derived" and "pass" in spec.policy:
         missing.append("`pass` moves")
     if sum(piece.royal for piece in spec.pieces.values()) > 1:
@@ -430,6 +436,7 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
             table["mating"][kind.index] = _mating(kind, types, geometry)
     if rules.counting != "none":
         table["features"] |= COUNTS_PIECES
+        table["counting"] = COUNTINGS.index(rules.counting)
         table["count_types"] = _counted_types(types)
     for bits in _reset_bits(count.reset, types):
         table["resets"] |= bits

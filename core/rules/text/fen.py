@@ -204,11 +204,13 @@ class _FenFormat:
         for number, row in zip(range(self.ranks, 0, -1), rows, strict=True):
             start = (number - 1) * self.files
             board[start : start + self.files] = self._row(row, number, text, lenient)
+            if not lenient:
+                self._check_walls(row, number, text)
         return board, self._pocket(pocket, text, lenient)
 
     def _row(self, row: str, number: int, text: str, lenient: bool) -> list[int]:
         codes: list[int] = []
-        at = 0
+        at, first = 0, (number - 1) * self.files
         while at < len(row):
             match = _CELL.match(row, at)
             if match is None:
@@ -219,7 +221,7 @@ class _FenFormat:
                 codes += [0] * int(match[1])
             elif match[2] in self.codes:
                 codes.append(self.codes[match[2]])
-            elif lenient and match[2] == "*":
+            elif match[2] == "*" and (lenient or first + len(codes) in self.geometry.walls):
                 codes.append(0)
             elif lenient and match[2][-1:] == "~" and match[2][:-1] in self.codes:
                 codes.append(self.codes[match[2][:-1]])
@@ -237,6 +239,12 @@ class _FenFormat:
                 f"rank {number} has {more}{counted(count, 'file')}, the board has {self.files}",
             )
         return codes
+
+    def _check_walls(self, row: str, number: int, text: str) -> None:
+        """Check that a rank has a `*` for each of its walls: pieces cannot stand there."""
+        wanted = sum(1 for square in self.geometry.walls if square // self.files == number - 1)
+        if row.count("*") != wanted:
+            _reject(text, f"rank {number} has {counted(wanted, 'wall')}, `*`, here")
 
     def _pocket(self, pocket: str, text: str, lenient: bool) -> Hands:
         hands: Hands = ([], [])
@@ -390,12 +398,13 @@ class _FenFormat:
         rows = []
         for rank in range(self.ranks - 1, -1, -1):
             row, empty = "", 0
-            for code in board[rank * self.files : (rank + 1) * self.files]:
-                if code == 0:
+            for square in range(rank * self.files, (rank + 1) * self.files):
+                wall = square in self.geometry.walls
+                if board[square] == 0 and not wall:
                     empty += 1
                     continue
                 row += str(empty) if empty else ""
-                row, empty = row + self.types.symbol(code), 0
+                row, empty = row + ("*" if wall else self.types.symbol(board[square])), 0
             rows.append(row + (str(empty) if empty else ""))
         return "/".join(rows) + self._pocket_text(position)
 

@@ -36,7 +36,7 @@ from variant_ai.core.rules.kernel.movegen import (
     new_moves,
     new_work,
 )
-from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.kernel.rule_tables import NEVER_CHECKS, Tables
 from variant_ai.core.rules.position import POSITION, Position, new_position
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec.hashing import rules_hash
@@ -171,7 +171,8 @@ class _Finder:
             self._after, self._here = new_position(), new_position()
             tables = rules.tables[0]
             mates_win = rules.types.royal >= 0 and tables["checkmate"] < 0
-            self._only_checks = int(mates_win and not tables["features"] & VARIANT_ENDS)
+            others = int(tables["features"]) & (VARIANT_ENDS | NEVER_CHECKS)
+            self._only_checks = int(mates_win and not others)
 
     def candidates(self, positions: Position) -> Iterator[int]:
         """Indices of positions, shape (n,), with a checkmate or a variant's win in one.
