@@ -35,7 +35,7 @@ from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.make_move import play_into, replay_into
 from variant_ai.core.rules.kernel.movegen import MoveLists, legal_moves_into, new_moves, new_work
 from variant_ai.core.rules.kernel.perft import count_in_kernel
-from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position, new_position
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.system.cache_folders import FOLDER_VARIABLE

@@ -12,7 +12,8 @@ from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.spec.betza import Movement
-    from variant_ai.core.spec.schema import Piece, Promotes, VariantSpec, Win, Zone
+    from variant_ai.core.spec.rule_words import Piece, Promotes, Win, Zone
+    from variant_ai.core.spec.schema import VariantSpec
 
 IN_LINES = ("pieces", "rules", "input", "policy", "drawing")
 """Keys whose items are written on a line each."""

@@ -37,7 +37,7 @@ from variant_ai.core.rules.kernel.game_ends import end_of
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules, is_compiled
 from variant_ai.core.rules.kernel.make_move import play_into
 from variant_ai.core.rules.kernel.movegen import MoveLists, legal_moves_into, new_moves, new_work
-from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Phases, Report

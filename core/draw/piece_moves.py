@@ -11,7 +11,8 @@ from variant_ai.core.draw.layout import CELL
 from variant_ai.core.draw.piece_images import piece
 from variant_ai.core.rules.pieces import PieceType
 from variant_ai.core.spec.betza import Movement, Step, parse_betza
-from variant_ai.core.spec.schema import Board, Drawing
+from variant_ai.core.spec.rule_words import Board
+from variant_ai.core.spec.schema import Drawing
 
 LEAST_RADIUS, GREATEST_RADIUS = 2, 4
 """Squares on each side of the piece: as many as its longest leap needs, between these."""

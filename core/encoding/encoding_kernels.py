@@ -34,7 +34,7 @@ from variant_ai.core.jit import Number, njit
 from variant_ai.core.jit.arrays import Floats2D
 from variant_ai.core.rules.kernel.attacks import attacked_squares
 from variant_ai.core.rules.kernel.make_move import replay_into
-from variant_ai.core.rules.kernel.rule_tables import MAX_PIECE_MOVES, Tables
+from variant_ai.core.rules.kernel.table_layout import MAX_PIECE_MOVES, Tables
 from variant_ai.core.rules.position import (
     CASTLING,
     DOUBLE_STEP,

@@ -31,12 +31,14 @@ from variant_ai.core.encoding.encoding_tables import (
 )
 from variant_ai.core.encoding.interface import InputEncoder, Planes
 from variant_ai.core.errors import SpecError
-from variant_ai.core.rules.kernel.rule_tables import TABLES, Tables, compile_tables
+from variant_ai.core.rules.kernel.rule_tables import compile_tables
+from variant_ai.core.rules.kernel.table_layout import TABLES, Tables
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import Position, piece_code, piece_colour, piece_type, view
 from variant_ai.core.rules.text.fen import start_record
 from variant_ai.core.spec.plane_layout import InputPlane, input_planes
-from variant_ai.core.spec.schema import Board, VariantSpec
+from variant_ai.core.spec.rule_words import Board
+from variant_ai.core.spec.schema import VariantSpec
 
 _FILLED = {
     "colour": COLOUR,

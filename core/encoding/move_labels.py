@@ -31,7 +31,8 @@ from variant_ai.core.rules.text.fen import start_record
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.plane_layout import castling_steps, promotion_choices
-from variant_ai.core.spec.schema import Piece, VariantSpec
+from variant_ai.core.spec.rule_words import Piece
+from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import square_name, zone_squares
 
 Label = tuple[int, int, int, int]

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from variant_ai.core.rules.position import Position, piece_colour, piece_type, view
-from variant_ai.core.spec.schema import Piece, VariantSpec
+from variant_ai.core.spec.rule_words import Piece
+from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import royal_letters
 from variant_ai.core.spec.zones import square_of
 

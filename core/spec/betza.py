@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from variant_ai.core.errors import SpecError
-from variant_ai.core.spec.schema import Board, Piece
+from variant_ai.core.spec.rule_words import Board, Piece
 
 Step = tuple[int, int]
 Hop = Literal["", "over", "behind"]

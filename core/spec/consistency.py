@@ -21,7 +21,8 @@ from variant_ai.core.spec.issues import (
 )
 from variant_ai.core.spec.plane_checks import check_input, check_policy, check_symmetry
 from variant_ai.core.spec.plane_layout import all_promotion_choices, promotion_choices
-from variant_ai.core.spec.schema import MAX_PIECE_TYPES, Hands, Piece, VariantSpec
+from variant_ai.core.spec.rule_words import MAX_PIECE_TYPES, Hands, Piece
+from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import PLAYERS, check_home, royal_letters, start_array
 from variant_ai.core.spec.zones import reads_as_zone, zone_squares
 from variant_ai.core.system.text_tables import counted
@@ -164,11 +165,11 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
         elif win.race and "colour" not in spec.input:
             message = "both players go to the same squares, which a net cannot see without `colour`"
             yield Issue(("input",), f"{message} (rules.wins: `race: true`)")
-    for word, given in (
+    for word, unusual in (
         ("checks", rules.checks != "may"),
         ("checkmate", rules.checkmate != "loss"),
     ):
-        if given and not royal and rules.engine == "kernel":
+        if unusual and not royal and rules.engine == "kernel":
             yield Issue(("rules", word), no_checks)
     for letter, piece in spec.pieces.items():
         becomes = {letter, *promotion_choices(spec, letter)} if piece.promotes else set()

@@ -14,6 +14,7 @@ from typing import Literal
 
 from variant_ai.core.errors import SpecError
 from variant_ai.core.spec.betza import displacements, word_displacements
+from variant_ai.core.spec.rule_words import Piece, Who
 from variant_ai.core.spec.schema import (
     AttackPlanes,
     CapturedPlanes,
@@ -26,14 +27,12 @@ from variant_ai.core.spec.schema import (
     LastMovesPlanes,
     LeapPlanes,
     MoveNumberPlane,
-    Piece,
     PiecePlanes,
     PromotedPlane,
     PromotionPlanes,
     RepetitionPlanes,
     SlidePlanes,
     VariantSpec,
-    Who,
 )
 from variant_ai.core.spec.zones import square_of, zone_squares
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from variant_ai.core.errors import SpecError
-from variant_ai.core.spec.schema import Board, Zone
+from variant_ai.core.spec.rule_words import Board, Zone
 
 _RANKS = re.compile(r"rank ([0-9]+)(?:-([0-9]+))?\Z")
 _FILES = re.compile(r"file ([a-z])(?:-([a-z]))?\Z")

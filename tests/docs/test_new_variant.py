@@ -14,7 +14,7 @@ from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import builtin_specs, parse_spec
 from variant_ai.core.spec.betza import UNSUPPORTED, BetzaError, parse_betza
-from variant_ai.core.spec.schema import Piece, Rules
+from variant_ai.core.spec.rule_words import Piece, Rules
 
 PAGE = Path(__file__).parents[2] / "docs" / "new-variant.md"
 

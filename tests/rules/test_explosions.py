@@ -17,7 +17,7 @@ from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.spec.catalogue import builtin_specs
 from variant_ai.core.spec.loader import load_spec
-from variant_ai.core.spec.schema import Win
+from variant_ai.core.spec.rule_words import Win
 
 POSITIONS = 500
 

@@ -6,7 +6,7 @@ import pytest
 
 from variant_ai.core.rules.fairy.fairy_stockfish import pyffish
 from variant_ai.core.spec.betza import BetzaError, displacements, parse_betza
-from variant_ai.core.spec.schema import Board, Piece
+from variant_ai.core.spec.rule_words import Board, Piece
 
 DIRECTIONS = (
     "",

@@ -3,7 +3,8 @@
 Modules in reading order:
 
     move_programs   movement of a piece from one square, as numbers
-    rule_tables     the whole spec as one record, TABLES
+    table_layout    the record that compiled functions read, TABLES
+    rule_tables     the whole spec compiled into it
     attacks         is a square attacked, is the king in check
     king_safety     is the king safe after a move
     movegen         legal moves

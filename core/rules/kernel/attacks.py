@@ -25,7 +25,7 @@ from variant_ai.core.rules.kernel.move_programs import (
     SQUARE_MASK,
     TYPE_SHIFT,
 )
-from variant_ai.core.rules.kernel.rule_tables import EXPLODES, TablesRow
+from variant_ai.core.rules.kernel.table_layout import EXPLODES, TablesRow
 from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_SQUARES, PositionRow
 
 COLOUR_BIT = COLOUR_STRIDE.bit_length() - 1

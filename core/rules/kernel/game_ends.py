@@ -6,7 +6,7 @@ import numpy as np
 
 from variant_ai.core.jit import Number, Truth, inlined, njit
 from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, attacked
-from variant_ai.core.rules.kernel.rule_tables import (
+from variant_ai.core.rules.kernel.table_layout import (
     BARE_KING_LOSES,
     COLOUR_BOUND,
     DRAWS_DEAD_POSITIONS,

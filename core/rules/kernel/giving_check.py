@@ -34,7 +34,7 @@ from variant_ai.core.rules.kernel.move_programs import (
     TYPE_SHIFT,
 )
 from variant_ai.core.rules.kernel.movegen import MAX_MOVES
-from variant_ai.core.rules.kernel.rule_tables import EXPLODES, Tables, TablesRow
+from variant_ai.core.rules.kernel.table_layout import EXPLODES, Tables, TablesRow
 from variant_ai.core.rules.position import (
     DOUBLE_STEP,
     DROP,

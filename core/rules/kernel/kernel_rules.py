@@ -31,18 +31,19 @@ from variant_ai.core.rules.kernel.movegen import (
     new_moves,
     new_work,
 )
-from variant_ai.core.rules.kernel.rule_tables import (
+from variant_ai.core.rules.kernel.rule_tables import compile_tables
+from variant_ai.core.rules.kernel.table_layout import (
     BARE_KING_LOSES,
     RACES,
     WINS_BY_CHECKS,
     WINS_BY_EXTINCTION,
     WINS_BY_REACHING,
-    compile_tables,
 )
 from variant_ai.core.rules.position import POSITION, Position, new_position
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
 from variant_ai.core.rules.verdicts import checkmate_detail, move_count_detail, stalemate_detail
-from variant_ai.core.spec.schema import VariantSpec, Win
+from variant_ai.core.spec.rule_words import Win
+from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.text_tables import counted
 
 _REASONS: dict[int, EndReason] = {

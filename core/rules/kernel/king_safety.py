@@ -8,7 +8,7 @@ import numpy as np
 
 from variant_ai.core.jit import Number, Truth, inlined, njit
 from variant_ai.core.rules.kernel.attacks import MoveWorkRow, attacked, exposed, is_blown_up, touch
-from variant_ai.core.rules.kernel.rule_tables import TablesRow
+from variant_ai.core.rules.kernel.table_layout import TablesRow
 from variant_ai.core.rules.position import PositionRow
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from variant_ai.core.jit import Number, Truth, inlined, njit
 from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, exposed, is_blown_up
-from variant_ai.core.rules.kernel.rule_tables import (
+from variant_ai.core.rules.kernel.table_layout import (
     ASEAN,
     CAMBODIAN,
     CAPTURES_RESET,
@@ -321,10 +321,9 @@ def count_limit(t: TablesRow, r: PositionRow, counting: Number) -> Number:
     if t["counting"] == ASEAN:
         if pawns > 0 or mine > 1:
             return 0, counted
-        limit = 16 if rooks > 0 else 44 if khons > 0 else 64 if knights > 0 else 0
-        return limit, counted
+        return 16 if rooks > 0 else 44 if khons > 0 else 64 if knights > 0 else 0, counted
     less = np.int64(t["counting"] == CAMBODIAN)  # one move less, and up to three pieces count
-    limit = 64 - less
+    limit: Number = 64 - less
     if others == 1 or (less == 0 and pawns > 0) or (less == 1 and mine > 3):
         limit = 0
     elif mine == 1:

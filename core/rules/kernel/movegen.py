@@ -45,7 +45,7 @@ from variant_ai.core.rules.kernel.move_programs import (
     PASSANT,
     QUIET,
 )
-from variant_ai.core.rules.kernel.rule_tables import (
+from variant_ai.core.rules.kernel.table_layout import (
     BARE_KING_LOSES,
     CAPTURED_CHOICES,
     DROP_MATE,

@@ -1,24 +1,14 @@
-"""TABLES: everything that compiled code needs to know of a variant, in one record of fixed size.
-
-One dtype serves every variant, so that each compiled function has one signature and is compiled
-once. Compiled code is fastest with records of arrays; the record is passed as an array of shape
-(1,) and indexed inside.
-
-Tables are flat for the same reason. The index by colour and square is `colour * 128 + square`, by
-piece code and square `code * 128 + square` (see `position.py` for codes).
-"""
+"""Rule tables of a variant, filled from its spec (`compile_tables`); `table_layout.py` has their layout."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from variant_ai.core.errors import SpecError
-from variant_ai.core.jit import array, element
 from variant_ai.core.rules.geometry import Geometry
 from variant_ai.core.rules.kernel.move_programs import (
     END,
@@ -29,148 +19,61 @@ from variant_ai.core.rules.kernel.move_programs import (
     piece_paths,
     reverse_program,
 )
+from variant_ai.core.rules.kernel.table_layout import (
+    BARE_KING_LOSES,
+    CAPTURED_CHOICES,
+    CAPTURES_RESET,
+    COLOUR_BOUND,
+    COUNTINGS,
+    COUNTS_CHECKS,
+    COUNTS_PIECES,
+    DRAWS_DEAD_POSITIONS,
+    DROP_MATE,
+    DROPS_RESET,
+    EXPLODES,
+    FEWER_WIN,
+    FORWARD_WORDS,
+    LEAVING_FORCED,
+    MATES,
+    MAX_CHOICES,
+    MAX_DROPS,
+    MAX_EXTINCTIONS,
+    MAX_PASSANT,
+    MAX_PIECE_MOVES,
+    MAY_REPEAT,
+    MUST_CAPTURE,
+    NEEDS_HELP,
+    NEVER_CHECKS,
+    NEVER_MATES,
+    PER_FILE,
+    PROMOTES_FROM,
+    PROMOTES_TO,
+    PROMOTION_FORCED,
+    RACES,
+    REACHES_SAFELY,
+    REVERSE_WORDS,
+    SHUFFLED,
+    TABLES,
+    WINS_BY_CHECKS,
+    WINS_BY_EXTINCTION,
+    WINS_BY_REACHING,
+    ZOBRIST_NUMBERS,
+    Tables,
+)
 from variant_ai.core.rules.pieces import PieceType, PieceTypes
 from variant_ai.core.rules.position import (
-    COLOUR_STRIDE,
     MAX_HAND_KINDS,
     MAX_RIGHTS,
     MAX_SQUARES,
-    MAX_WALKS,
     piece_code,
 )
 from variant_ai.core.rules.text.fen import parse_fen
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.plane_layout import last_moves_shown
-from variant_ai.core.spec.schema import Promotes, VariantSpec
+from variant_ai.core.spec.rule_words import Promotes
+from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import royal_letters
 from variant_ai.core.spec.zones import square_name
-
-CODES = 2 * COLOUR_STRIDE
-FORWARD_WORDS = 1 << 19
-REVERSE_WORDS = 1 << 18
-MAX_CHOICES = 24
-MAX_WALK = 12
-MAX_HOMES = 64
-"""Walks of one right."""
-MAX_PASSANT = 4
-MAX_EXTINCTIONS = 8
-HAND_COUNTS = 128
-MAX_PIECE_MOVES = 256
-"""Maximum moves of one piece from one square, with promotions; `movegen.py` reserves room for
-them."""
-MAX_DROPS = 1024
-"""Maximum types in hand times squares."""
-
-# Bits of `promotion`.
-PROMOTES_TO, PROMOTES_FROM, PROMOTION_FORCED, LEAVING_FORCED = 1, 2, 4, 8
-
-# Bits of `features`: rules that most variants do not have.
-MUST_CAPTURE = 1
-CAPTURED_CHOICES = 2
-"""Pawns promote only to pieces that the mover has lost."""
-COUNTS_CHECKS = 4
-"""Checks beyond a number lengthen the move count."""
-WINS_BY_CHECKS = 8
-WINS_BY_REACHING = 16
-WINS_BY_EXTINCTION = 32
-PER_FILE = 64
-DROP_MATE = 128
-REACHES_SAFELY = 256
-DRAWS_DEAD_POSITIONS = 1024
-MAY_REPEAT = 2048
-"""A piece may have two moves to one square, such as a slide and a leap."""
-COUNTS_PIECES = 512
-"""A limit of moves to mate, depending on the pieces left, by one of COUNTINGS."""
-SHUFFLED = 4096
-"""King and rooks may begin on any files."""
-EXPLODES = 8192
-"""A capture removes the capturing piece and all pieces around, except those of `spared`."""
-
-BARE_KING_LOSES = 16384
-NEVER_CHECKS = 32768
-RACES = 65536
-"""If the second player can follow the first to the goal in the next move, that draws."""
-
-FEWER_WIN = 2
-"""Value of `stalemate`: the side with fewer pieces on the board wins."""
-
-COUNTINGS = ("makruk", "cambodian", "asean")
-MAKRUK, CAMBODIAN, ASEAN = range(3)
-
-# Bits of `resets` beyond those of the types.
-CAPTURES_RESET, DROPS_RESET = 1 << 30, 1 << 29
-
-# Values of `mating`: ability of a type to mate.
-MATES, COLOUR_BOUND, NEEDS_HELP, NEVER_MATES = range(4)
-
-# Layout of `zobrist`.
-ZOBRIST_HANDS = CODES * MAX_SQUARES
-ZOBRIST_CASTLING = ZOBRIST_HANDS + 2 * MAX_HAND_KINDS * HAND_COUNTS
-ZOBRIST_PASSANT = ZOBRIST_CASTLING + (1 << MAX_RIGHTS)
-ZOBRIST_WINS = ZOBRIST_PASSANT + MAX_SQUARES
-ZOBRIST_SIDE = ZOBRIST_WINS + 2 * 16
-ZOBRIST_HOMES = ZOBRIST_SIDE + 1
-ZOBRIST_NUMBERS = ZOBRIST_HOMES + MAX_RIGHTS * MAX_HOMES
-
-TABLES = np.dtype(
-    [
-        ("squares", "i4"),
-        ("files", "i4"),
-        ("features", "i4"),
-        ("hand_kinds", "i4"),
-        ("rights", "i4"),  # number of castling rights of both colours
-        ("advance", "i4", (2,)),  # difference of squares one step forward of each colour
-        ("royal", "i4"),  # royal type, -1 none
-        ("keeps", "i4"),  # number of last moves kept in a position
-        # moves
-        ("forward_start", "i4", (CODES * MAX_SQUARES,)),
-        ("forward", "i2", (FORWARD_WORDS,)),
-        ("reverse_start", "i4", (2 * MAX_SQUARES,)),  # by the colour that captures
-        ("reverse", "i4", (REVERSE_WORDS,)),
-        ("promotion", "i1", (CODES * MAX_SQUARES,)),
-        ("choices", "i1", (COLOUR_STRIDE * MAX_CHOICES,)),  # per type: count, then types
-        ("start_count", "i1", (CODES,)),  # pieces of a code in the start position
-        ("passant", "i2", (2 * MAX_SQUARES * MAX_PASSANT,)),  # square | type << 7, -1: origins
-        # hands
-        ("hand_of", "i1", (COLOUR_STRIDE,)),  # hand index the captor of a type gains, -1
-        ("hand_type", "i1", (MAX_HAND_KINDS,)),  # type that a hand index is dropped as
-        ("drop", "i1", (2 * MAX_HAND_KINDS * MAX_SQUARES,)),  # 1: may be dropped there
-        ("per_file", "i1", (MAX_HAND_KINDS,)),  # most pieces on one file for a drop, 0 any
-        ("no_drop_mate", "i1", (MAX_HAND_KINDS,)),
-        # castling, per right
-        ("castle_colour", "i1", (MAX_RIGHTS,)),
-        ("castle_first", "i1", (MAX_RIGHTS,)),  # first of its walks
-        # castling, per walk
-        ("castle_squares", "i1", (MAX_WALKS, 5)),  # king from, to, rook from, to, move's target
-        ("castle_empty", "i1", (MAX_WALKS, MAX_WALK)),  # ended by -1
-        ("castle_safe", "i1", (MAX_WALKS, MAX_WALK)),  # squares between its ends, ended by -1
-        ("rights_kept", "i1", (MAX_SQUARES,)),  # mask when something leaves or enters a square
-        # ends
-        ("checkmate", "i4"),  # value for the side without a move, in check: -1, 0, 1
-        ("stalemate", "i4"),  # the same without check, or FEWER_WIN
-        ("plies", "i4"),  # move-count rule, 0 none
-        ("checks_counted", "i4"),  # -1 all
-        ("resets", "i4"),  # types whose move resets the clock, CAPTURES_RESET, DROPS_RESET
-        ("checks_to_win", "i4"),
-        ("mating", "i1", (COLOUR_STRIDE,)),  # MATES, COLOUR_BOUND, NEEDS_HELP or NEVER_MATES
-        ("reach_types", "i4"),
-        ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where one of the types wins by standing there
-        ("counting", "i4"),  # index in COUNTINGS
-        ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, for counting
-        # sets of types that decide the game when a side has so many or fewer of them
-        ("extinctions", "i4"),
-        ("extinct_types", "i4", (MAX_EXTINCTIONS,)),
-        ("extinct_left", "i4", (MAX_EXTINCTIONS,)),
-        ("extinct_wins", "i1", (MAX_EXTINCTIONS,)),  # 1: that side has won, 0: lost
-        ("spared", "i4"),  # types that an explosion beside them leaves on the board
-        ("zobrist", "u8", (ZOBRIST_NUMBERS,)),
-    ],
-    align=True,
-)
-Tables: TypeAlias = Annotated[NDArray[np.void], array(TABLES)]
-"""Array of shape (1,), dtype `TABLES`."""
-TablesRow: TypeAlias = Annotated[Any, element(TABLES)]
-"""Its one element."""
 
 
 def compile_tables(spec: VariantSpec) -> Tables:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoding_tables import InputTables
 from variant_ai.core.jit import Number, Truth, borrowing
-from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.forest.forest_arrays import (
     ENDED,

@@ -26,7 +26,7 @@ from variant_ai.core.rules.kernel.game_ends import MOVE_COUNT, NO_END, end_of
 from variant_ai.core.rules.kernel.giving_check import CheckWork, checks_into, new_checks, new_trial
 from variant_ai.core.rules.kernel.make_move import count_given_check, play_into, replay_into
 from variant_ai.core.rules.kernel.movegen import MoveLists, legal_moves_into
-from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.compiled_settings import CATCH_UP, Q_EPSILON, Settings
 from variant_ai.core.search.forest.improved_policy import select_improved

@@ -18,7 +18,7 @@ from variant_ai.core.encoding.encoding_kernels import encode_into
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
 from variant_ai.core.jit import Number, borrowing
 from variant_ai.core.jit.arrays import Floats2D, Ints3D
-from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up

@@ -17,7 +17,7 @@ from variant_ai.core.encoding.encoding_tables import PolicyTables
 from variant_ai.core.jit import Number, Truth, array, borrowing
 from variant_ai.core.jit.arrays import Floats2D
 from variant_ai.core.rules.kernel.giving_check import CheckWork, checks_into
-from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.nodes import OPEN, Arrays, bring_best, first_move, first_prior

@@ -25,7 +25,7 @@ from variant_ai.core.rules.kernel.game_ends import NO_END, end_of
 from variant_ai.core.rules.kernel.giving_check import checks_into
 from variant_ai.core.rules.kernel.make_move import play_into
 from variant_ai.core.rules.kernel.movegen import MAX_MOVES, VARIANT_ENDS, legal_moves_into
-from variant_ai.core.rules.kernel.rule_tables import Tables
+from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.backup import recompute
 from variant_ai.core.search.tree.descent import Descent, Scratch, link, make_node

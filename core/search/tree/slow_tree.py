@@ -22,7 +22,7 @@ from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.rules.fairy.fairy_workers import Lookahead, workers_of
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel.rule_tables import TABLES
+from variant_ai.core.rules.kernel.table_layout import TABLES
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.verdicts import idle_winner
 from variant_ai.core.search.settings import SearchParams

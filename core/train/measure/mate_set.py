@@ -36,7 +36,7 @@ from variant_ai.core.rules.kernel.movegen import (
     new_moves,
     new_work,
 )
-from variant_ai.core.rules.kernel.rule_tables import NEVER_CHECKS, Tables
+from variant_ai.core.rules.kernel.table_layout import NEVER_CHECKS, Tables
 from variant_ai.core.rules.position import POSITION, Position, new_position
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec.hashing import rules_hash

@@ -1,0 +1,214 @@
+"""Vocabulary of a variant's rules: board, pieces, castling, hands, and how games end.
+
+Piece movement is in Betza notation as Fairy-Stockfish reads it, squares are algebraic (`e1`), and ranks
+are counted from the mover's own side. `schema.py` has the other parts of a spec.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MAX_FILES = 12
+MAX_RANKS = 10
+MAX_PIECE_TYPES = 24
+MAX_HAND_KINDS = 16
+MAX_PLIES = 30_000
+"""Greatest limit of the move-count rule; the clock of a FEN ends there."""
+MAX_LENGTH = 11
+"""Squares of a slide from edge to edge of the longest board."""
+Divisor = Annotated[float, Field(gt=0, le=1e6)]
+"""Of a count in input planes."""
+
+Zone = str | tuple[str, ...]
+"""`rank 2`, `rank 6-10`, `file a-c`, `d1-f3` (a rectangle), a zone's name, or a list of squares."""
+
+Who = Literal["me", "them"]
+MAX_LAST_MOVES = 8
+Compass = Literal["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
+
+
+class Model(BaseModel):
+    """Base of all models: strict and frozen, and an unknown key is an error."""
+
+    model_config = ConfigDict(
+        defer_build=True,
+        strict=True,
+        frozen=True,
+        extra="forbid",
+        populate_by_name=True,
+        ser_json_inf_nan="null",
+        allow_inf_nan=False,
+    )
+
+
+class Board(Model):
+    """Size of the board, its orientation for the second player, and named zones (as the mover sees
+    them)."""
+
+    files: int = Field(ge=1, le=MAX_FILES)
+    ranks: int = Field(ge=1, le=MAX_RANKS)
+    sides: Literal["mirror", "rotate"] = Field(
+        default="mirror",
+        description="orientation of zones and planes for the second player: ranks mirrored and files "
+        "kept, or the board rotated by 180 degrees (shogi family)",
+    )
+    zones: dict[str, Zone] = Field(default_factory=dict)
+
+
+class Promotes(Model):
+    """Promotion of a piece into another one."""
+
+    at: Zone = Field(description="squares where it may promote")
+    to: tuple[str, ...] | Literal["captured pieces"] = Field(
+        description="choices in the order of the policy; `captured pieces`: those the mover lost"
+    )
+    on: Literal["to", "from or to"] = "to"
+    must: bool | Zone | Literal["where stuck"] = Field(
+        default=False,
+        description="promotion is forced by every move that may promote, on the squares of a smaller "
+        "zone, or only on squares from which the piece could not move again",
+    )
+
+
+class Piece(Model):
+    """One type of piece. The order of pieces in the file is the order of planes."""
+
+    name: str
+    moves: str = Field(description="Betza notation")
+    within: Zone | None = Field(default=None, description="zone it can never leave")
+    from_: dict[str, str] = Field(
+        default_factory=dict, alias="from", description="zone -> Betza moves ADDED in that zone"
+    )
+    royal: bool = False
+    faces: str | None = Field(
+        default=None, description="piece it may not face on an open line (flying general)"
+    )
+    also: str | None = Field(
+        default=None, description="second letter that is read (never written) in FEN"
+    )
+    passant: bool = Field(
+        default=False, description="may capture on the square a lame double step jumped over"
+    )
+    promotes: Promotes | None = None
+    drop: Zone | bool = Field(default=True, description="where it may be dropped from the hand")
+    per_file: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_RANKS,
+        description="drops may not exceed this number of a side's pieces on one file",
+    )
+    drop_mate: bool = Field(default=True, description="its drop may give mate")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All Betza words of the piece."""
+        return (self.moves, *self.from_.values())
+
+
+class CastlingSide(Model):
+    """Squares of the first player, e.g. king `e1-g1`, rook `h1-f1`; mirrored for the second."""
+
+    king: str
+    rook: str
+
+
+class Hands(Model):
+    """Pieces that may be dropped."""
+
+    order: tuple[str, ...] = Field(max_length=MAX_HAND_KINDS)
+    captured: Literal["changes side", "leaves the game"] = "changes side"
+    promoted: str = Field(
+        default="reverts",
+        description="a captured promoted piece `returns as P` (it is `Q~` on the board, as it stays "
+        "promoted), `reverts` to the piece it promoted from, or `keeps` its type",
+    )
+
+
+class Repetition(Model):
+    """Result of a repeated position. Checks and chases are judged by the moves of the cycle."""
+
+    fold: int = Field(default=3, ge=2, le=100, description="occurrence at which the game ends")
+    otherwise: Literal["draw", "loss of first player", "loss of mover"] = "draw"
+    perpetual_check: Literal["loss", "draw"] = "draw"
+    perpetual_chase: Literal["axf", "none"] = "none"
+
+
+class NoProgress(Model):
+    """Move-count rule: draw after a number of plies without a resetting event."""
+
+    plies: Annotated[int, Field(ge=1, le=MAX_PLIES)] | Literal["none"] = "none"
+    reset: tuple[str, ...] = Field(
+        default=("captures",), description="`captures`, `drops`, or piece letters whose move resets"
+    )
+    checks_counted: Annotated[int, Field(ge=0, le=MAX_PLIES)] | Literal["all"] = Field(
+        default="all", description="beyond this many, a side's checking plies do not count"
+    )
+
+
+class Win(Model):
+    """Another way to win: a piece reaches a zone, a number of checks is given, or pieces are
+    gone."""
+
+    piece: str | None = None
+    reaches: Zone | None = None
+    safe: bool = Field(
+        default=False, description="reaching counts only if the piece is not attacked there"
+    )
+    race: bool = Field(
+        default=False,
+        description="both players go to the same squares, and if the second can follow the first there "
+        "in the next move, that draws",
+    )
+    checks: int | None = Field(default=None, ge=1, le=9)
+    extinct: str | None = Field(
+        default=None, description="the other side has lost all pieces of this type, or `all pieces`"
+    )
+    lost: str | None = Field(
+        default=None,
+        description="this side has lost all its own pieces of this type, or `all pieces`",
+    )
+    left: int = Field(
+        default=0,
+        ge=0,
+        le=99,
+        description="`extinct` and `lost` count with so many pieces left, or fewer",
+    )
+
+
+class Rules(Model):
+    engine: str = Field(
+        default="kernel",
+        pattern=r"^[a-z][a-z0-9_-]*$",
+        description="rules engine: kernel (compiled), fairy, or one of a plugin",
+    )
+    start: str = Field(description="FEN of the start position")
+    shuffle: Literal["none", "chess960"] = Field(
+        default="none",
+        description="first ranks of new games: as in `start`, or one of the 960 of Fischer random "
+        "chess; with it, king and rook castle from any files to the squares of `castling:`",
+    )
+    checkmate: Literal["loss", "draw", "win"] = Field(
+        default="loss", description="result for the side that has no legal move and is in check"
+    )
+    stalemate: Literal["draw", "loss", "win", "fewer pieces win"] = Field(
+        default="draw",
+        description="result for the side that has no legal move and is not in check; or the side with "
+        "fewer pieces on the board wins, and equal numbers draw",
+    )
+    repetition: Repetition = Repetition()
+    no_progress: NoProgress = NoProgress()
+    wins: tuple[Win, ...] = ()
+    captures: Literal["may", "must"] = "may"
+    checks: Literal["may", "never"] = Field(
+        default="may", description="`never`: a move that gives check is not legal"
+    )
+    explodes: bool = False
+    bare_king: Literal["none", "draw", "loss"] = "none"
+    counting: Literal["none", "makruk", "asean", "cambodian"] = Field(
+        default="none", description="move counting of the makruk family, kept in the FEN"
+    )
+    insufficient_material: bool = Field(
+        default=False, description="a position in which neither side can ever mate is a draw"
+    )
