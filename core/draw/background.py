@@ -1,4 +1,4 @@
-"""The empty board: squares in one or two colours, or lines with river, palaces and marks."""
+"""The empty board: squares in one or two colours, or lines with river, palaces and marks; walls."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from variant_ai.core.draw.layout import CELL, MARGIN, Layout
 from variant_ai.core.rules.position import view
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.start_position import start_walls
 from variant_ai.core.spec.zones import square_of, zone_squares
 
 FRAME = "#4a3524"
@@ -28,6 +29,7 @@ def board_background(
         yield from _lines(spec, layout, shades)
     else:
         yield from _squares(spec, layout, shades)
+    yield from _shaded(layout, [(square, FRAME) for square in sorted(start_walls(spec))])
 
 
 def coordinates(layout: Layout) -> Iterator[str]:

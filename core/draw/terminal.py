@@ -14,6 +14,7 @@ from variant_ai.core.rules.position import (
     piece_type,
 )
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.start_position import start_walls
 
 _RESET = "\x1b[0m"
 _LIGHT_FIGURES = dict(zip("♚♛♜♝♞♟", "♔♕♖♗♘♙", strict=True))
@@ -84,6 +85,8 @@ def _cell(spec: VariantSpec, types: PieceTypes, code: int, signs: bool) -> str:
 
 
 def _empty(spec: VariantSpec, square: int, wide: bool) -> str:
+    if square in start_walls(spec):
+        return "＃" if wide else "#"
     if spec.drawing.board == "lines":
         return "＋" if wide else "+"
     return "・" if wide else "."

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from variant_ai.core.draw.svg import board_svg
+from variant_ai.core.draw.terminal import board_text
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.errors import SpecError
+from variant_ai.core.errors import FenError, SpecError
 from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant
@@ -105,6 +107,18 @@ VARIANTS: dict[str, dict[str, Any]] = {
             "P": pawn("AMQ", last=10, double="rank 3"),
             **{"N": N, "B": B, "R": R, "Q": Q, "K": K, "A": piece("BN"), "M": piece("RN")},
             **{"C": piece("DAW"), "W": piece("CF")},
+        },
+    },
+    "gustav3": {  # walls on the edge files
+        "start": "arnbqkbnra/*pppppppp*/*8*/*8*/*8*/*8*/*PPPPPPPP*/ARNBQKBNRA w KQkq - 0 1",
+        "board": board(10, 8),
+        "castling": {
+            "K": {"king": "f1-h1", "rook": "i1-g1"},
+            "Q": {"king": "f1-d1", "rook": "b1-e1"},
+        },
+        "pieces": {
+            "P": pawn("AQNBR"),
+            **{"N": N, "B": B, "R": R, "Q": Q, "K": K, "A": piece("QN")},
         },
     },
     "shatranj": {
@@ -390,6 +404,21 @@ def test_moves_are_counted_as_in_fairy_stockfish(rule: str) -> None:
     assert len(limits) > 3
     report = check_game_ends(spec, 10, seed=6, starts=ENDGAMES, max_plies=150)
     assert report.agrees, report.first_difference
+
+
+def test_walls_are_no_squares() -> None:
+    rules = make_rules(spec_of("gustav3"))
+    position = rules.position()
+    assert rules.fen(position) == rules.spec.rules.start
+    assert "#" in board_text(rules.spec, position) and "#4a3524" in board_svg(rules.spec, position)
+    start = rules.spec.rules.start
+    with pytest.raises(FenError, match="rank 6 has 2 walls"):
+        rules.position(start.replace("*8*", "10", 1))
+    with pytest.raises(FenError, match=r"rank 7: '\*' is no piece here"):
+        rules.position(start.replace("*pppppppp*", "*pppp*ppp*"))
+    corner = rules.position("k9/*8*/*8*/*8*/*8*/*8*/*8*/A8K w - - 0 1")
+    targets = {int(move) & 127 for move in rules.legal_moves(corner)}
+    assert targets.isdisjoint({10, 19, 20, 29})
 
 
 def test_a_captured_piece_that_leaves_the_game_is_in_no_hand() -> None:

@@ -132,7 +132,7 @@ def net_name(net: str) -> str:
 
 
 def names_net(text: str) -> bool:
-    """Tell whether a player's text names a net: `net:FILE`, `packaged`, or a file `.onnx` and not a
+    """Return True if a player's text names a net: `net:FILE`, `packaged`, or a file `.onnx` and not a
     program with such an argument."""
     head = text.partition(";")[0].strip()
     if match := _HEAD.fullmatch(head):

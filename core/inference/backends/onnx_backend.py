@@ -65,7 +65,7 @@ class OnnxEvaluator(Evaluator):
 
         Raises DataError (no such file, not a model, cut off, another variant, encoding or
         precision), UnknownNameError (no such device) and VariantAIError (the installed onnxruntime
-        lacks the device, or it does not work).
+        does not have the device, or it does not work).
         """
         kind, _, index = device.partition(":")
         available = devices()

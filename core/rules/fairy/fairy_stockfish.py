@@ -90,7 +90,7 @@ def spec_settings(spec: VariantSpec, *, move_count: bool, chase: bool) -> dict[s
         "stalemateValue": "win" if rules.stalemate == "fewer pieces win" else rules.stalemate,
         "countingRule": rules.counting,
         "stalematePieceCount": "true" if rules.stalemate == "fewer pieces win" else "false",
-        # Only if the spec says so: older specs leave it to the named variant.
+        # Only if the spec has it: older specs leave it to the named variant.
         **({"checkmateValue": rules.checkmate} if rules.checkmate != "loss" else {}),
         **({"chess960": "true"} if rules.shuffle == "chess960" else {}),
     }
