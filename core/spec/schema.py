@@ -17,6 +17,7 @@ import pydantic
 from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag
 
 from variant_ai.core.factories import DIALECTS
+from variant_ai.core.renamed import moved_names
 from variant_ai.core.spec.rule_words import (
     MAX_LAST_MOVES,
     MAX_LENGTH,
@@ -37,6 +38,15 @@ if TYPE_CHECKING:
     Protocol = str
 else:
     Protocol = Literal[DIALECTS.names]
+
+__getattr__ = moved_names(
+    __name__,
+    dict.fromkeys(
+        "MAX_FILES MAX_RANKS MAX_PIECE_TYPES MAX_HAND_KINDS MAX_PLIES Promotes Repetition NoProgress Win".split(),
+        "variant_ai.core.spec.rule_words",
+    ),
+)
+
 
 # --- input planes ------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from variant_ai.core.errors import SpecError
+from variant_ai.core.renamed import moved_names
 from variant_ai.core.rules.geometry import Geometry
 from variant_ai.core.rules.kernel.move_programs import (
     END,
@@ -74,6 +75,11 @@ from variant_ai.core.spec.rule_words import Promotes
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import royal_letters
 from variant_ai.core.spec.zones import square_name
+
+__getattr__ = moved_names(
+    __name__,
+    {"TablesRow": "variant_ai.core.rules.kernel.table_layout"},
+)
 
 
 def compile_tables(spec: VariantSpec) -> Tables:
