@@ -10,7 +10,7 @@ from arena_players import program
 
 from variant_ai.core.arena.match.referee import Conduct, Referee
 from variant_ai.core.arena.players.player import Allowance, Fault, PlayerClock, RandomPlayer, Turn
-from variant_ai.core.arena.players.player_spec import parse_player
+from variant_ai.core.arena.players.player_spec import names_net, parse_player
 from variant_ai.core.arena.programs.program_player import (
     Coordinates,
     XboardPlayer,
@@ -101,6 +101,9 @@ def test_players_in_short_texts() -> None:
     net = parse_player("net:m.onnx; nodes=800; search.cpuct_init=2.2; search.solver=off")
     assert (net.net, net.search) == ("m.onnx", {"cpuct_init": 2.2, "solver": False})
     assert parse_player("packaged;nodes=8") == parse_player("net:packaged;nodes=8")
+    nets = ("net:runs/a", "packaged", "m.onnx;nodes=8", "net:-;evaluator=uniform")
+    programs = ("lc0 --weights=x.onnx", "uci:lc0 --weights=x.onnx", "fairy-stockfish", "net")
+    assert all(map(names_net, nets)) and not any(map(names_net, programs))
     assert parse_player("runs/a/model.onnx").net == "runs/a/model.onnx"
     assert parse_player("random").random
     assert parse_player("stockfish").command == "stockfish"

@@ -20,7 +20,16 @@ from variant_ai.testing import check_game_ends, check_rules
 
 SHIPPED = ["chess", "crazyhouse", "xiangqi", "minishogi", "minixiangqi", "kingofthehill", "dobutsu"]
 """Variants whose derived spec must play as the shipped one."""
-OTHERS = ["losalamos", "gardner", "hoppelpoppel", "knightmate", "manchu", "torpedo", "horde"]
+OTHERS = [
+    "losalamos",
+    "gardner",
+    "hoppelpoppel",
+    "shatranj",
+    "knightmate",
+    "manchu",
+    "torpedo",
+    "horde",
+]
 """Variants without a shipped spec that the kernel plays."""
 ON_FAIRY = ["coregal", "flipello", "sittuyin"]
 """Variants for which the kernel has no words."""

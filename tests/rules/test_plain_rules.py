@@ -93,3 +93,24 @@ def test_a_move_changes_copies_only() -> None:
     assert same_position(start, before) and after.flags.writeable
     assert after["board"][0, move_origin(move)] == 0
     assert make_move(move_origin(move), move_target(move)) == move
+
+
+@pytest.mark.parametrize(
+    ("words", "fen"),
+    [
+        ({"checkmate": "win"}, "R5k1/5ppp/8/8/8/8/8/K7 b - - 0 1"),
+        ({"checkmate": "draw"}, "R5k1/5ppp/8/8/8/8/8/K7 b - - 0 1"),
+        ({"stalemate": "fewer pieces win"}, "k7/2Q5/8/8/8/8/8/K7 b - - 0 1"),
+        ({"stalemate": "fewer pieces win"}, "k7/p1Q5/P7/8/8/8/8/K7 b - - 0 1"),
+        ({"stalemate": "fewer pieces win"}, "k7/p1Q5/Pp6/1P6/p7/P7/1p6/1K6 b - - 0 1"),
+    ],
+)
+def test_the_value_of_having_no_move_is_that_of_the_kernel(words: dict[str, str], fen: str) -> None:
+    chess = load_spec(builtin_specs()["chess"])
+    rules = {**words, "insufficient_material": False}
+    if words.get("checkmate") == "draw":
+        rules["stalemate"] = "loss"
+    spec = chess.model_copy(update={"rules": chess.rules.model_copy(update=rules)})
+    plain, kernel = Borrowed(spec), KernelRules(spec)
+    ended = kernel.outcome(kernel.position(fen))
+    assert ended is not None and plain.outcome(plain.position(fen)) == ended

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from variant_ai.cli.variants.spec_text import rules_in_words
 from variant_ai.core.draw.svg import board_svg
 from variant_ai.core.draw.terminal import board_text
 from variant_ai.core.encoding import Encoder
@@ -20,6 +21,7 @@ from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant
 from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
@@ -273,6 +275,24 @@ def test_the_second_player_may_follow_in_a_race(
     assert judge == (None if goes_on else 0 if winner is None else 1 if winner == side else -1)
 
 
+def best_move(rules: Rules, fen: str) -> str:
+    """Return the move that a search without a net chooses."""
+    encoder = Encoder(rules.spec)
+    search = Search(rules.spec, UniformEvaluator(encoder.shape, encoder.actions), rules=rules)
+    search.set_game(Game(rules, fen))
+    report = search.run(Limits(simulations=400))
+    search.close()
+    assert report.best is not None
+    return uci(rules.types, rules.spec.board.files, report.best)
+
+
+def test_the_search_follows_in_a_race() -> None:
+    """By a draw, where any other move loses; and a move that cannot be followed wins."""
+    rules = make_rules(spec_of("racingkings", RACING))
+    assert best_move(rules, "4K3/7k/8/8/8/8/8/8 b - - 0 1") in ("h7g8", "h7h8")
+    assert best_move(rules, "8/4K3/8/8/8/8/7k/8 w - - 0 1") in ("e7d8", "e7e8", "e7f8")
+
+
 def ends_of(rules: dict[str, Any], *, royal: bool = False) -> VariantSpec:
     """Chess with other ends."""
     king = piece("K", royal=royal)
@@ -339,6 +359,21 @@ def test_words_that_make_no_sense_are_errors(rules: dict[str, Any], message: str
     assert any(message in text for text in issues), issues
 
 
+def test_rules_are_said_in_words() -> None:
+    wins = [{"extinct": "Q"}, {"extinct": "all pieces", "left": 1}, {"lost": "P", "left": 2}]
+    words = {"checkmate": "win", "stalemate": "fewer pieces win", "checks": "never", "wins": wins}
+    text = " ".join(rules_in_words(ends_of(words, royal=True)))
+    for sentence in (
+        "Checkmate is a win for the side in check.",
+        "After stalemate the side with fewer pieces on the board wins.",
+        "A side wins by leaving the other side no Q.",
+        "A side wins by leaving the other side at most 1 piece.",
+        "A side wins by having at most 2 P left.",
+        "No move may give check.",
+    ):
+        assert sentence in text
+
+
 def test_a_mate_that_draws_wins_for_nobody() -> None:
     issues = [issue.message for issue in check(ends_of({"checkmate": "draw"}, royal=True))]
     assert any("nobody can win" in text for text in issues), issues
@@ -362,14 +397,9 @@ def test_checkmate_is_what_the_spec_says(word: str) -> None:
     assert outcome is not None and outcome.reason == "checkmate"
     assert outcome.winner == {"loss": 0, "draw": None, "win": 1}[word]
     assert (word in outcome.detail) == (word != "loss")
-    encoder = Encoder(rules.spec)
-    search = Search(rules.spec, UniformEvaluator(encoder.shape, encoder.actions), rules=rules)
-    search.set_game(Game(rules, "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"))
-    report = search.run(Limits(simulations=400))
-    search.close()
-    assert report.best is not None
+    best = best_move(rules, "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1")
     if word != "draw":  # which this evaluator holds for as good as anything
-        assert (uci(rules.types, 8, report.best) == "a1a8") == (word == "loss")
+        assert (best == "a1a8") == (word == "loss")
 
 
 ENDGAMES = [
