@@ -22,6 +22,7 @@ SHIPPED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "makruk": ("makruk", "makruk", _UCI),
     "minishogi": ("minishogi", "minishogi", ("uci", "usi")),
     "minixiangqi": ("minixiangqi", "minixiangqi", _UCI),
+    "racingkings": ("racingkings", "racingkings", _UCI),
     "shogi": ("shogi", "shogi", ("usi", "uci")),
     "three-check": ("three-check", "3check", _UCI),
     "xiangqi": ("xiangqi", "xiangqi", ("uci", "ucci", "cyclone")),

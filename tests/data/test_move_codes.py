@@ -111,6 +111,7 @@ CODES = {
     "makruk": "4f7909eb8e0652bf",
     "minishogi": "a12413c5412915ce",
     "minixiangqi": "e6f25684b29a5cab",
+    "racingkings": "21c5717245580fb7",
     "shogi": "07fa3202af8a4787",
     "three-check": "0df019c01d49b563",
     "xiangqi": "995b873c038294e4",
