@@ -2,9 +2,9 @@
 
 Generation g has three steps, each with a file that is written whole when it is done:
 
-1. games of the newest net, until enough positions are recorded: games/g.store;
-2. training on the replay window, from the last checkpoint: nets/g/model.onnx;
-3. matches of net g against earlier ones: ladder.json;
+1. `play`: games of the newest net (with a gate, the newest that it let pass), until enough positions are recorded: games/g.store;
+2. `learn`: training on the replay window, from the last checkpoint: nets/g/model.onnx;
+3. `ladder`: matches of net g against earlier ones: ladder.json;
 
 then state.json is written. A run that was killed goes on at the first step whose file is missing:
 the games in hand and the learner's steps since its last checkpoint are lost, nothing else. Games are

@@ -82,7 +82,10 @@ def _feature(win: Win) -> int:
     """The bit of `features` for an item of `wins`."""
     if win.checks is not None:
         return WINS_BY_CHECKS
-    return WINS_BY_EXTINCTION if win.reaches is None else WINS_BY_REACHING
+    if win.reaches is not None:
+        return WINS_BY_REACHING
+    assert win.extinct or win.lost  # a new kind of win needs its bit here
+    return WINS_BY_EXTINCTION
 
 
 class _Scratch(threading.local):

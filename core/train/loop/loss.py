@@ -1,4 +1,5 @@
-"""The loss of a training: policy and value of each position ([CrazyAra-preprint] eq. 1)."""
+"""The losses of policy and value of each position ([CrazyAra-preprint] eq. 1). `learner.py` adds those of
+other outputs, and takes another value loss for nets that predict win, draw and loss."""
 
 from __future__ import annotations
 
