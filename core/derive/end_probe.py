@@ -25,24 +25,6 @@ def stuck(board: ProbeBoard, fen: str) -> str:
     return VALUES[board.variant.mated_value(fen)]
 
 
-def stalemate(board: ProbeBoard) -> str:
-    """Return `stalemate:`: with the pieces of the start position, and with one of them gone."""
-    home = board.pieces(board.start)
-    rest = " ".join(board.start.split()[2:])
-
-    def without(own: bool) -> str:
-        kinds = Counter(p for p in home.values() if p.isupper() == own)
-        if not kinds or sum(kinds.values()) < 2:
-            return ""
-        commonest = kinds.most_common(1)[0][0]
-        gone = next(square for square, piece in home.items() if piece == commonest)
-        return stuck(board, board.fen({s: p for s, p in home.items() if s != gone}, rest=rest))
-
-    if (without(own=True), without(own=False)) == ("win", "loss"):
-        return "fewer pieces win"
-    return stuck(board, board.start)
-
-
 # --- repetition and move count -------------------------------------------------------------------
 
 

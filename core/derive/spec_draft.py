@@ -63,7 +63,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         pieces[king]["faces"] = king
     rules: dict[str, Any] = {
         "start": board.start,
-        "stalemate": end_probe.stalemate(board),
+        "stalemate": board.variant.stalemate(),
         "repetition": end_probe.repetition(board, notes),
     }
     if king:

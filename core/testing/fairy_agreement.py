@@ -14,8 +14,6 @@ import json
 import random
 import re
 
-from variant_ai.core.derive.end_probe import stalemate
-from variant_ai.core.derive.probe_board import ProbeBoard
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.rules.fairy.fairy_rules import FairyRules, identity
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, spec_settings
@@ -77,7 +75,7 @@ def probed_spec(name: str, seed: int = 0) -> VariantSpec:
         "rules": {
             "engine": "fairy",
             "start": start,
-            "stalemate": stalemate(ProbeBoard(fairy, fairy)),
+            "stalemate": fairy.stalemate(),
             "counting": "makruk" if limits else "none",
         },
         "input": [{"pieces": "me"}, {"pieces": "them"}],

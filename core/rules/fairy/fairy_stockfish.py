@@ -168,6 +168,24 @@ class FairyVariant:
         does not check it."""
         return _sign(self._call("game_result", fen, moves))
 
+    def stalemate(self) -> str:
+        """Return what `rules.stalemate` of a spec says, asked with the pieces of the start position and
+        with one of them gone."""
+        placed, _, rest = self.start_fen().partition(" ")
+        board, bracket, pocket = placed.partition("[")
+
+        def value(letters: str) -> int:
+            """Value with one piece fewer of the side with these letters."""
+            found = re.search(f"(?<=[A-Za-z])[{letters}](?=[A-Za-z])", board)
+            if found is None:
+                return 0
+            fewer = f"{board[: found.start()]}1{board[found.end() :]}"
+            return self.mated_value(f"{fewer}{bracket}{pocket} {rest}")
+
+        if (value("A-Z"), value("a-z")) == (1, -1):
+            return "fewer pieces win"
+        return {1: "win", 0: "draw", -1: "loss"}[self.mated_value(self.start_fen())]
+
     def insufficient_material(self, fen: str) -> tuple[bool, bool]:
         """For each player, True if it can never win by mate."""
         white, black = self._call("has_insufficient_material", fen)
