@@ -219,7 +219,10 @@ def _extinct(
     for own in (False, True):
         kinds = {p for p in board.pieces(board.start).values() if p.isupper() == own}
         kings = {p for p in kinds if p.upper() in royal}
-        if win := _gone(board, kinds - kings, own, kings) or _gone(board, kinds, own):
+        win = _gone(board, kinds - kings, own, kings)
+        if win is None and _gone(board, kings, own) is None:  # it is not the kings alone
+            win = _gone(board, kinds, own)
+        if win is not None:
             yield _extinction(win, "all pieces")
             return
 

@@ -72,6 +72,7 @@ def test_other_variants_run_in_the_kernel(name: str) -> None:
         ("misere", {"checkmate": "win", "stalemate": "draw"}),
         ("suicide", {"stalemate": "fewer pieces win", "wins": [{"lost": "all pieces"}]}),
         ("codrus", {"wins": [{"lost": "K"}]}),
+        ("atomic", {"wins": [{"extinct": "K"}], "explodes": True}),
         ("threekings", {"wins": [{"extinct": "K", "left": 2}]}),
         ("extinction", {"wins": [{"extinct": piece} for piece in "PQKBNR"]}),
         (
