@@ -246,30 +246,41 @@ def _walk(
 # --- other moves ---------------------------------------------------------------------------------
 
 
-def captures_en_passant(board: ProbeBoard, pieces: dict[str, PieceMoves]) -> list[str]:
-    """Symbols of the pieces that capture on a square which a double step has jumped over."""
-    doubles = [
+@dataclass
+class Passing:
+    """Captures en passant of a variant."""
+
+    captors: set[str] = field(default_factory=set)
+    """Symbols of the pieces that capture so."""
+    origins: dict[str, set[int]] = field(default_factory=dict)
+    """Symbol -> squares from which its double step can be captured so."""
+
+
+def captures_en_passant(board: ProbeBoard, pieces: dict[str, PieceMoves]) -> Passing:
+    """Find the pieces that capture on a square which a double step has jumped over."""
+    doubles = {
         (symbol, m)
         for symbol, moves in pieces.items()
         if any("nD" in w or "nfD" in w for w in (moves.moves, *(w for _, w in moves.from_)))
         for m in moves.seen
         if board.displacement(m.origin, m.target) == (0, 2) and not m.rest
-    ]
-    found = []
-    for symbol, double in doubles:
+    }
+    found = Passing()
+    for symbol, double in sorted(doubles):
         jumped = (double.origin + double.target) // 2
         for other, moves in pieces.items():
             for dx, dy in ((1, 1), (-1, 1), (0, 1)):
                 stand = board.step(jumped, dx, dy)
-                if stand is None or stand == double.target or other in found or not moves.moves:
+                if stand is None or stand == double.target or not moves.moves:
                     continue
                 here = {double.origin: symbol, stand: other.lower()}
                 after = board.after(here, double.text)
                 moves_ = board.read(board.neutral.legal_moves(after))
                 for move in (m for m in moves_ if m.target == jumped and m.origin == stand):
                     left = board.pieces(board.neutral.fen_after(after, [move.text]))
-                    if double.target not in left and other not in found:
-                        found.append(other)
+                    if double.target not in left:
+                        found.captors.add(other)
+                        found.origins.setdefault(symbol, set()).add(double.origin)
     return found
 
 

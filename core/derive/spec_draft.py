@@ -34,7 +34,9 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     if hand is None and dropped:
         hand = rule_probe.HandRules([s for s in order if s in dropped])
         missing.append("drops from an endless hand")
-    passers = rule_probe.captures_en_passant(board, probed)
+    passing = rule_probe.captures_en_passant(board, probed)
+    for symbol, origins in passing.origins.items():
+        _split_double_steps(probed[symbol], origins)
     king = royal[0] if royal else ""
     bare = end_probe.bare_king(board, king) if king else "none"
     wins = end_probe.wins(board, order, royal, bare)
@@ -45,7 +47,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         word = pieces[symbol]
         if symbol in royal:
             word["royal"] = True
-        if symbol in passers:
+        if symbol in passing.captors:
             word["passant"] = True
         if symbol in aliases:
             word["also"] = aliases[symbol]
@@ -238,6 +240,18 @@ def _piece(
     if promotes:
         word["promotes"] = promotes
     return word
+
+
+def _split_double_steps(moves: PieceMoves, origins: set[int]) -> None:
+    """Write the double steps that cannot be captured en passant as slides, which never can."""
+    split: list[tuple[frozenset[int], str]] = []
+    for zone, word in moves.from_:
+        safe = zone - origins if "nfD" in word else frozenset[int]()
+        if zone - safe:
+            split.append((zone - safe, word))
+        if safe:
+            split.append((safe, word.replace("mnfD", "mfW2")))
+    moves.from_ = split
 
 
 def _named(zones: dict[str, Any], squares: list[str]) -> str:
