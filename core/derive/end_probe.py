@@ -235,14 +235,14 @@ def _extinction(win: tuple[int, int], which: str) -> dict[str, Any]:
 def _gone(
     board: ProbeBoard, kinds: set[str], own: bool, kings: AbstractSet[str] = frozenset()
 ) -> tuple[int, int] | None:
-    """Value for a side that has lost its pieces of these kinds, and how many may be left for it,
-    `kings` included; None if the game goes on without them. own: the first player's."""
+    """Return the value for a side that has lost its pieces of these kinds, and the greatest number that may
+    be left, `kings` included; None if the game goes on without them. own: the first player's."""
     home = board.pieces(board.start)
     rest = " ".join(board.start.split()[2:])
     there = [square for square, piece in home.items() if piece in kinds]
 
     def value(count: int) -> int | None:
-        """For that side, if it has so many of them."""
+        """Value if the side has `count` of them."""
         gone = there[count:]
         fen = board.fen({s: p for s, p in home.items() if s not in gone}, rest=rest, black=own)
         ended = board.variant.immediate_end(fen)

@@ -2,7 +2,8 @@
 
 Generation g has three steps, each with a file that is written whole when it is done:
 
-1. `play`: games of the newest net (with a gate, the newest that it let pass), until enough positions are recorded: games/g.store;
+1. `play`: games of the newest net (with a gate, of the newest that passed it), until enough positions
+   are recorded: games/g.store;
 2. `learn`: training on the replay window, from the last checkpoint: nets/g/model.onnx;
 3. `ladder`: matches of net g against earlier ones: ladder.json;
 

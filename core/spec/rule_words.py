@@ -173,7 +173,7 @@ class Win(Model):
         default=0,
         ge=0,
         le=99,
-        description="`extinct` and `lost` count with so many pieces left, or fewer",
+        description="number of pieces left with which `extinct` and `lost` already count",
     )
 
 

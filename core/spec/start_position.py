@@ -20,6 +20,8 @@ Home = dict[int, tuple[int, str]]
 PLAYERS = ("the first player", "the second player")
 _RIGHT = re.compile(r"[A-Z]\Z")
 _CELL = re.compile(r"([0-9]+)|(\+?[A-Za-z])~?|\*")
+WALL = "*"
+"""A square of a FEN on which no piece can stand."""
 
 
 @dataclass(frozen=True)
@@ -45,36 +47,28 @@ class _Side:
 def start_array(spec: VariantSpec) -> Home:
     """Return the pieces in `rules.start` by square."""
     names = {piece.also: symbol for symbol, piece in spec.pieces.items() if piece.also}
-    files, ranks = spec.board.files, spec.board.ranks
     home: Home = {}
-    rows = spec.rules.start.split()[0].split("[")[0].split("/")
-    for number, row in enumerate(rows):
-        square = (ranks - 1 - number) * files
-        for match in _CELL.finditer(row):
-            if match[1]:
-                square += int(match[1])
-                continue
-            if match[2] is None:  # a wall
-                square += 1
-                continue
-            symbol = match[2].upper()
-            home[square] = (int(match[2].islower()), names.get(symbol, symbol))
-            square += 1
+    for square, text in _start_cells(spec):
+        if text != WALL:
+            symbol = text.upper()
+            home[square] = (int(text.islower()), names.get(symbol, symbol))
     return home
 
 
 def start_walls(spec: VariantSpec) -> frozenset[int]:
     """Return the squares with a wall, `*`, in `rules.start`. In the kernel they are no squares at all;
     Fairy-Stockfish has variants in which walls come and go."""
-    files, ranks = spec.board.files, spec.board.ranks
-    walls = set()
+    return frozenset(square for square, text in _start_cells(spec) if text == WALL)
+
+
+def _start_cells(spec: VariantSpec) -> Iterator[tuple[int, str]]:
+    """Squares of `rules.start` that are not empty, with their text: a piece without `~`, or a wall."""
     for number, row in enumerate(spec.rules.start.split()[0].partition("[")[0].split("/")):
-        square = (ranks - 1 - number) * files
+        square = (spec.board.ranks - 1 - number) * spec.board.files
         for match in _CELL.finditer(row):
-            if match[1] is None and match[2] is None:
-                walls.add(square)
+            if match[1] is None:
+                yield square, match[2] or WALL
             square += int(match[1] or 1)
-    return frozenset(walls)
 
 
 def royal_letters(spec: VariantSpec) -> frozenset[str]:

@@ -122,8 +122,8 @@ def pieces_on_board(t: TablesRow, p: PositionRow, colour: Number) -> Number:
 
 @inlined
 def has_more(t: TablesRow, p: PositionRow, colour: Number, types: Number, left: Number) -> Truth:
-    """Return True if the colour has more than so many pieces of these types, on the board or in
-    hand. types: a bit for each."""
+    """Return True if the colour has more than `left` pieces of these types, on the board or in hand.
+    types: a bit for each."""
     found = np.int64(0)
     for hand in range(t["hand_kinds"]):
         if (types >> t["hand_type"][hand]) & 1:

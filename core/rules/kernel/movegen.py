@@ -138,21 +138,15 @@ def without_checks(t: TablesRow, p: PositionRow, out: MoveListRow, n: Number) ->
     """Keep only the moves that do not give check. For moves that take a piece from one square to another
     and nothing else; `missing_words` names the rest."""
     moves = out["move"]
-    board = p["board"]
     us = np.int64(p["side"])
     king = np.int64(p["kings"][1 - us])
     if king < 0:
         return n
     kept = 0
     for i in range(n):
-        origin, target = (moves[i] >> ORIGIN) & 127, moves[i] & 127
-        piece, captured = board[origin], board[target]
-        board[origin] = 0
-        board[target] = piece
-        checks = attacked(t, p, us, king)
-        board[origin] = piece
-        board[target] = captured
-        if not checks:
+        origin = np.int64((moves[i] >> ORIGIN) & 127)
+        piece = np.int64(p["board"][origin])
+        if safe_after(t, p, origin, np.int64(moves[i] & 127), piece, OFF_BOARD, king, us):
             moves[kept] = moves[i]
             kept += 1
     return kept

@@ -137,7 +137,7 @@ TABLES = np.dtype(
         ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where one of the types wins by standing there
         ("counting", "i4"),  # index in COUNTINGS
         ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, for counting
-        # sets of types that decide the game when a side has so many or fewer of them
+        # sets of types that decide the game when a side has `left` of them or fewer
         ("extinctions", "i4"),
         ("extinct_types", "i4", (MAX_EXTINCTIONS,)),
         ("extinct_left", "i4", (MAX_EXTINCTIONS,)),
