@@ -121,6 +121,8 @@ def piece_notes(spec: VariantSpec, piece: Piece) -> Iterator[str]:
 
 def _promotion(promotes: Promotes) -> str:
     choices = promotes.to if isinstance(promotes.to, str) else " ".join(promotes.to)
+    if promotes.second:
+        choices += f" (the second player to {' '.join(promotes.second)})"
     how = "on" if promotes.on == "to" else "entering, leaving or moving in"
     if promotes.must is True:
         forced = ", always"
@@ -165,6 +167,10 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
         lines.append("Captures are forced.")
     if rules.checks == "never":
         lines.append("No move may give check.")
+    if rules.checks == "ignored":
+        lines.append("There are no checks.")
+    if rules.checked_king == "only captures":
+        lines.append("A king in check may only capture the piece that gives it.")
     if rules.explodes:
         lines.append("A capture explodes.")
     if rules.insufficient_material:
@@ -209,7 +215,8 @@ def _win(win: Win) -> str:
     assert win.reaches is not None  # a new kind of win needs words here
     safely = " if it is not attacked there" if win.safe else ""
     race = " (a draw if the second player follows at once)" if win.race else ""
-    return f"bringing {win.piece} to {zone_in_words(win.reaches)}{safely}{race}"
+    held = " and keeping it there through the reply" if win.held else ""
+    return f"bringing {win.piece} to {zone_in_words(win.reaches)}{safely}{race}{held}"
 
 
 def board_drawing(spec: VariantSpec, colour: int) -> str:

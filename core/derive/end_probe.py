@@ -10,6 +10,7 @@ from typing import Any
 
 from variant_ai.core.derive.piece_probe import COMPASS, PieceMoves
 from variant_ai.core.derive.probe_board import Pieces, ProbeBoard, VariantWith
+from variant_ai.core.derive.rule_probe import promoted_symbol
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.spec.betza import parse_betza
 
@@ -155,6 +156,8 @@ def no_progress(board: ProbeBoard, pieces: dict[str, PieceMoves], hand: str) -> 
                 if _clock(board.after(alone, move.text, rest="- - 6 9")) == 0:
                     reset.append(symbol)
                 break
+    if any(_promotion_resets(board, moves) for s, moves in pieces.items() if s not in reset):
+        reset.append("promotions")
     if hand:
         drop = next((m for m in board.moves({}, hand=hand) if m.drop == hand), None)
         if drop:
@@ -162,6 +165,15 @@ def no_progress(board: ProbeBoard, pieces: dict[str, PieceMoves], hand: str) -> 
             if _clock(board.neutral.fen_after(fen, [drop.text])) == 0:
                 reset.append("drops")
     return {"plies": plies, "reset": reset}
+
+
+def _promotion_resets(board: ProbeBoard, moves: PieceMoves) -> bool:
+    """Return True if the promotion of a piece on an empty board sets the count to 0."""
+    for move in (m for m in moves.seen if promoted_symbol(moves.symbol, m)):
+        alone = {move.origin: moves.symbol}
+        if move.text in board.neutral.legal_moves(board.fen(alone)):
+            return _clock(board.after(alone, move.text, rest="- - 6 9")) == 0
+    return False
 
 
 def _clock(fen: str) -> int:
@@ -194,10 +206,16 @@ def wins(
     """Return `wins:`. symbols: all pieces. royal: those that are mated rather than lost. bare: verdict
     for a side with nothing but its king."""
     found: list[dict[str, Any]] = []
-    if match := _CHECKS.search(board.variant.fen_after(board.start, [])):
-        found.append({"checks": int(match[1])})
+    if checks := counted_checks(board.variant.fen_after(board.start, [])):
+        found.append({"checks": checks})
     found += _extinct(board, symbols, royal, everything=bare == "none")
     return [*found, *_reached(board, symbols)]
+
+
+def counted_checks(fen: str) -> int:
+    """Checks with which a player wins, in the FEN of a start position; 0 if they are not counted."""
+    match = _CHECKS.search(fen)
+    return int(match[1]) if match else 0
 
 
 def _extinct(
@@ -262,20 +280,31 @@ def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, An
     theirs = {s: p for s, p in board.pieces(board.start).items() if p.islower()}
     kinds = Counter(theirs.values())
 
-    def is_won(pieces: Pieces) -> bool:
-        return board.variant.immediate_end(board.fen(pieces, black=True)) == -1
+    def is_won(pieces: Pieces, held: bool = False) -> bool:
+        """held: it is the first player's move again."""
+        value = board.variant.immediate_end(board.fen(pieces, black=not held))
+        return value == (1 if held else -1)
 
-    for symbol in symbols:
-        goals = frozenset(
+    def goals_of(symbol: str, held: bool) -> frozenset[int]:
+        return frozenset(
             square
             for square in range(board.squares)
             # where their only king stands, it would be taken rather than the goal reached
-            if (kinds[theirs.get(square, "")] != 1 and is_won({**theirs, square: symbol}))
-            or is_won({**_far_away(board, theirs, square), square: symbol})
+            if (kinds[theirs.get(square, "")] != 1 and is_won({**theirs, square: symbol}, held))
+            or is_won({**_far_away(board, theirs, square), square: symbol}, held)
         )
+
+    for symbol in symbols:
+        goals = goals_of(symbol, False)
+        held = not goals
+        if held:
+            goals = goals_of(symbol, True)
         if not goals or len(goals) == board.squares:
             continue
         win: dict[str, Any] = {"piece": symbol, "reaches": board.zone(goals)}
+        if held:
+            yield {**win, "held": True}
+            continue
         both = {min(goals): symbol, max(goals): symbol.lower()}
         if len(goals) > 1 and board.variant.immediate_end(board.fen(both)) == 0:
             win["race"] = True

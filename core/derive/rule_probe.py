@@ -67,10 +67,19 @@ def promotion(
     if not choices:
         return {}
     every = set().union(*choices.values())
-    to = sorted(every, key=lambda s: order.index(s) if s in order else len(order))
+
+    def ordered(symbols: Iterable[str]) -> list[str]:
+        return sorted(symbols, key=lambda s: order.index(s) if s in order else len(order))
+
+    to = ordered(every)
     ways = plain | set(choices)
     at = frozenset(t for _, t in choices if all(w in choices for w in ways if w[1] == t))
     word: dict[str, Any] = {"at": board.zone(at or frozenset(range(board.squares))), "to": to}
+    second = _choices_of_second(board, moves.symbol, min(choices))
+    if second and second != every:
+        word["second"] = ordered(second)
+    elif _limited_to_lost(board, moves.symbol, min(choices), every):
+        word["to"] = "captured pieces"
     leaving = any(t not in at for _, t in choices)
     leaving |= any(w not in choices for w in ways if w[1] in at)
     if leaving:
@@ -85,6 +94,36 @@ def promotion(
         squares = frozenset(t for _, t in forced)
         word["must"] = "where stuck" if squares <= moves.stuck else board.zone(squares)
     return word
+
+
+def _choices_of_second(board: ProbeBoard, symbol: str, way: tuple[int, int]) -> set[str]:
+    """Pieces that the second player's piece may promote to, by the same move as seen from the other side
+    of the board; empty if there is no such move, as on boards that are rotated."""
+    origin, target = (
+        (board.ranks - 1 - s // board.files) * board.files + s % board.files for s in way
+    )
+    found = board.moves({origin: symbol.lower()}, black=True)
+    there = [m for m in found if (m.origin, m.target) == (origin, target)]
+    return {promoted_symbol(symbol, m) for m in there} - {""}
+
+
+def _limited_to_lost(board: ProbeBoard, symbol: str, way: tuple[int, int], every: set[str]) -> bool:
+    """Return True if a piece cannot promote while all pieces of the start position are there, and may
+    promote to one of a kind that has lost one."""
+    home = {s: p for s, p in board.pieces(board.start).items() if p.isupper()}
+    origin, target = way
+    mine: dict[int, str] = {s: p for s, p in home.items() if s not in way and p != symbol}
+
+    def choices(pieces: dict[int, str]) -> set[str]:
+        found = board.moves({**pieces, origin: symbol})
+        there = [m for m in found if (m.origin, m.target) == (origin, target)]
+        return {promoted_symbol(symbol, m) for m in there} - {""}
+
+    if not every <= set(mine.values()) or choices(mine):
+        return False
+    victim = next(s for s, p in mine.items() if p in every)
+    left = {s: p for s, p in mine.items() if s != victim}
+    return choices(left) == {mine[victim]}
 
 
 def promoted_symbol(symbol: str, move: FairyMove) -> str:
@@ -123,6 +162,9 @@ def hands(
     becomes = {symbol: _gained(board, taker, symbol.lower()) for symbol in pieces}
     held = {*becomes.values(), *start_pocket.upper()} & {*pieces, *LETTERS}
     order = [s for s in pieces if s in held and s not in royal and not s.startswith("+")]
+    if not order and "[" in board.start:  # of bughouse: pieces come from another board
+        plain = [s for s in pieces if s not in royal and not s.startswith("+")]
+        order = [s for s in plain if any(m.drop == s for m in board.moves({}, hand=s))]
     if not order:
         return None
     found = HandRules(order, captured="changes side" if captures else "leaves the game")
@@ -132,6 +174,8 @@ def hands(
         twins = [s for s in pieces if _gained(board, taker, f"{s.lower()}~") not in ("", s)]
     if twins:
         found.promoted = f"returns as {_gained(board, taker, f'{twins[0].lower()}~')}"
+    elif not captures and not turns and _writes_twins(board, order[0]):
+        found.promoted = f"returns as {next(iter(order))}"  # nothing returns, but FENs mark them
     elif any(s.startswith("+") and becomes.get(s) == s[1:] for s in pieces):
         found.promoted = "reverts"
     for symbol in order:
@@ -302,6 +346,25 @@ def never_checks(
             fen = board.fen({move.origin: symbol, target: king.lower(), far: king})
             if move.text in asked.legal_moves(fen) and asked.in_check(fen, [move.text]):
                 return move.text not in board.variant.legal_moves(fen)
+    return False
+
+
+def ignores_checks(
+    board: ProbeBoard, variant_with: VariantWith, pieces: dict[str, PieceMoves], king: str
+) -> bool:
+    """Return True if a player whose king's loss loses may leave it to be captured."""
+    asked = variant_with({"extinctionPseudoRoyal": "true"})
+    home = board.files // 2
+    for symbol, moves in pieces.items():
+        for move in moves.seen if symbol != king else ():
+            # the second player moves the other way
+            origin = board.step(home, *board.displacement(move.origin, move.target))
+            if origin is None or not move.is_plain or move.drop:
+                continue
+            both = {home: king, origin: symbol.lower(), board.squares - 1: king.lower()}
+            fen = board.fen(both)
+            if asked.legal_moves(fen) != board.variant.legal_moves(fen):
+                return True
     return False
 
 

@@ -64,7 +64,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     if king and _faces(board, king):
         pieces[king]["faces"] = king
     rules: dict[str, Any] = {
-        "start": board.start,
+        "start": _start(board),
         "stalemate": board.variant.stalemate(),
         "repetition": end_probe.repetition(board, notes),
     }
@@ -87,6 +87,10 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         rules["checkmate"] = mate
     if king and rule_probe.never_checks(board, variant_with, probed, king):
         rules["checks"] = "never"
+    if checked:
+        free = variant_with({"makpongRule": "false"}).legal_moves(checked)
+        if free != board.variant.legal_moves(checked):
+            rules["checked_king"] = "only captures"
     if bare != "none":
         rules["bare_king"] = bare
     more_rules = rule_probe.extras(board, probed, _prey(symbols))
@@ -94,6 +98,9 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         rules["explodes"] = True
         if king and not any("extinct" in win for win in wins):
             rules["wins"] = [*wins, {"extinct": king}]
+        lost = next((win["extinct"] for win in wins if "extinct" in win), "")
+        if not king and lost and rule_probe.ignores_checks(board, variant_with, probed, lost):
+            rules["checks"] = "ignored"
     if _must_capture(board, variant_with, probed, _prey(symbols)):
         rules["captures"] = "must"
     if king:
@@ -120,8 +127,8 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         if sorted(rank) == sorted("RNBQKBNR"):
             rules["shuffle"] = "chess960"
         else:
-            missing.append("castling from any files with other pieces than those of chess")
-    fields = board.start.split()
+            rules["shuffle"] = "as in the FEN"
+    fields = rules["start"].split()
     if not castles and not missing and len(fields) > 2 and set(fields[2]) <= set("KQkq"):
         rules["start"] = " ".join([*fields[:2], "-", *fields[3:]])
         notes.append("castling: the rights of the start position had no effect")
@@ -150,6 +157,12 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     if more_rules["pass"]:
         tree["policy"] = ["derived", "pass"]
     return tree, missing
+
+
+def _start(board: ProbeBoard) -> str:
+    """FEN of the start position, with the field of checks left if the variant counts checks."""
+    written = board.variant.fen_after(board.start, [])
+    return written if end_probe.counted_checks(written) else board.start
 
 
 def _met(board: ProbeBoard) -> tuple[set[str], set[str]]:

@@ -130,14 +130,24 @@ class FlatLabels(LabelEncoder):
         return targets
 
     def _castles_from(self, piece: Piece, origin: int) -> bool:
-        royal = self.types.royal
-        if royal < 0 or piece is not self.types.all[royal].piece:
-            return False
         files = self.spec.board.files
+        if piece not in self._castling_pieces():
+            return False
         homes = {side.king.split("-")[0] for side in self.spec.castling.values()}
         if self.spec.rules.shuffle != "none":
             return origin // files in {int(home[1:]) - 1 for home in homes}
         return square_name(origin, files) in homes
+
+    def _castling_pieces(self) -> list[Piece]:
+        """The royal piece, or without one, the pieces that stand where castling begins."""
+        if self.types.royal >= 0:
+            return [self.types.all[self.types.royal].piece]
+        homes = {side.king.split("-")[0] for side in self.spec.castling.values()}
+        return [
+            self.spec.pieces[symbol]
+            for symbol, square in self._start_squares(0)
+            if square_name(square, self.spec.board.files) in homes
+        ]
 
     def _outcomes(self, letter: str, origin: int, target: int) -> list[tuple[int, str]]:
         """(class, piece after the move) of one step: plain, promoted, or both."""

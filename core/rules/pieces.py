@@ -67,7 +67,7 @@ class PieceTypes:
         self.spec = spec
         hand_order = spec.hands.order if spec.hands else ()
         leaves = spec.hands is not None and spec.hands.captured == "leaves the game"
-        returns = "reverts" if spec.hands is None or leaves else spec.hands.promoted
+        returns = "reverts" if spec.hands is None else spec.hands.promoted
         origin_of = {
             target: letter
             for letter, piece in spec.pieces.items()

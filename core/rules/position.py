@@ -37,7 +37,7 @@ MAX_CLOCK = 32_000
 MAX_HAND_KINDS = 16
 MAX_RIGHTS = 6
 """Castling rights of both colours."""
-MAX_WALKS = 84
+MAX_WALKS = 144
 """Castlings of both colours from all squares that king and rook may begin on."""
 COLOUR_STRIDE = 32
 

@@ -20,6 +20,11 @@ _KNIGHTS = tuple(combinations(range(5), 2))
 
 def is_shuffled(spec: VariantSpec) -> bool:
     """Return True if new games of the variant begin from positions with shuffled first ranks."""
+    return spec.rules.shuffle == "chess960"
+
+
+def castles_from_any_files(spec: VariantSpec) -> bool:
+    """Return True if king and rook may castle from any files of their first rank."""
     return spec.rules.shuffle != "none"
 
 

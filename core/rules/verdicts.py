@@ -6,6 +6,7 @@ from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
     DROP,
     PASS,
+    PROMOTION,
     Position,
     move_kind,
     move_origin,
@@ -43,6 +44,8 @@ def mover_resets(types: PieceTypes, position: Position, move: int) -> bool:
     reset = types.spec.rules.no_progress.reset
     if move_kind(move) in (DROP, PASS):
         return move_kind(move) == DROP and "drops" in reset
+    if move_kind(move) == PROMOTION and "promotions" in reset:
+        return True
     code = int(position["board"][0, move_origin(move)])
     return code != 0 and types.all[piece_type(code)].symbol in reset
 

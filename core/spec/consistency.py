@@ -35,13 +35,14 @@ _PATH = re.compile(r"[Mm][MmLlHhVvCcSsQqTtAaZz0-9., +-]*\Z")
 """Path of a figure; nothing else gets into a picture."""
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}\Z")
 _RETURNS = re.compile(r"returns as (.+)\Z")
-_WIN_WORDS = ("piece", "reaches", "checks", "extinct", "lost", "left", "safe", "race")
+_WIN_WORDS = ("piece", "reaches", "checks", "extinct", "lost", "left", "safe", "race", "held")
 _WIN_ITEMS = (
     ["piece", "reaches"], ["piece", "reaches", "safe"], ["piece", "reaches", "race"],
+    ["piece", "reaches", "held"],
     ["checks"], ["extinct"], ["extinct", "left"], ["lost"], ["lost", "left"],
 )  # fmt: skip
 WINS = (
-    "`{piece: K, reaches: rank 8}` (with or without `safe: true` or `race: true`), `{checks: 3}`, `{extinct: K}`, "
+    "`{piece: K, reaches: rank 8}` (with or without one of `safe: true`, `race: true` and `held: true`), `{checks: 3}`, `{extinct: K}`, "
     "`{extinct: all pieces}`, `{lost: K}`, `{lost: all pieces}` (the last four with or without "
     "`left: 1`)"
 )
@@ -130,22 +131,25 @@ def _promotion_issues(spec: VariantSpec, symbol: str) -> Iterator[Issue]:
     if promotes.must != "where stuck":
         yield from zone_issues(spec, (*path, "must"), promotes.must)
     if promotes.to == "captured pieces":
+        if promotes.second:
+            message = "each player's choices are the pieces that he lost; remove `second`"
+            yield Issue((*path, "second"), message)
         return
-    to = promotes.to
-    if not to:
+    if not promotes.to:
         yield Issue((*path, "to"), "an empty list; accepted: pieces, or `captured pieces`")
-    yield from unknown_pieces(spec, (*path, "to"), to)
-    yield from listed_twice((*path, "to"), to)
-    for i, letter in enumerate(to):
-        if letter == symbol:
-            message = f"{letter} would promote to itself; accepted: another piece"
-            yield Issue((*path, "to", i), message)
-        elif letter in spec.pieces and spec.pieces[letter].royal:
-            message = f"{letter} is royal, and a player has one royal piece"
-            yield Issue((*path, "to", i), f"{message}; accepted: another piece")
-        elif letter.startswith("+") and any(o.startswith("+") and o != letter for o in to[:i]):
-            message = f"{letter} is a second choice with `+`, which moves would write for both"
-            yield Issue((*path, "to", i), f"{message}; accepted: one, and others with a letter")
+    for word, to in (("to", promotes.to), ("second", promotes.second)):
+        yield from unknown_pieces(spec, (*path, word), to)
+        yield from listed_twice((*path, word), to)
+        for i, letter in enumerate(to):
+            if letter == symbol:
+                message = f"{letter} would promote to itself; accepted: another piece"
+                yield Issue((*path, word, i), message)
+            elif letter in spec.pieces and spec.pieces[letter].royal:
+                message = f"{letter} is royal, and a player has one royal piece"
+                yield Issue((*path, word, i), f"{message}; accepted: another piece")
+            elif letter.startswith("+") and any(o.startswith("+") and o != letter for o in to[:i]):
+                message = f"{letter} is a second choice with `+`, which moves would write for both"
+                yield Issue((*path, word, i), f"{message}; accepted: one, and others with a letter")
 
 
 def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
@@ -166,7 +170,8 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
             message = "both players go to the same squares, which a net cannot see without `colour`"
             yield Issue(("input",), f"{message} (rules.wins: `race: true`)")
     for word, unusual in (
-        ("checks", rules.checks != "may"),
+        ("checks", rules.checks == "never"),
+        ("checked_king", rules.checked_king != "may move"),
         ("checkmate", rules.checkmate != "loss"),
     ):
         if unusual and not royal and rules.engine == "kernel":
@@ -176,6 +181,9 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
         if rules.explodes and not royal.isdisjoint(becomes):
             message = "a player loses if the king explodes, so each has one; accepted: other pieces"
             yield Issue(("pieces", letter, "promotes"), message)
+    if rules.checks == "ignored" and any(piece.royal for piece in spec.pieces.values()):
+        message = "'ignored', but a piece has `royal: true`; accepted: 'may', or no royal piece"
+        yield Issue(("rules", "checks"), message)
     at_home = royal & {symbol for _, symbol in start_array(spec).values()}
     decided = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
     mates = at_home and rules.checkmate != "draw"
@@ -214,7 +222,7 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
         yield from _hand_issues(spec, spec.hands)
     rules = spec.rules
     path: Path = ("rules", "no_progress", "reset")
-    words = ["captures", "drops", *spec.pieces]
+    words = ["captures", "drops", "promotions", *spec.pieces]
     yield from unknown_words(path, "event", rules.no_progress.reset, words)
     yield from listed_twice(path, rules.no_progress.reset, "event")
     other_wins = {
@@ -262,7 +270,8 @@ def _shuffle_issues(spec: VariantSpec) -> Iterator[Issue]:
             path, f"the engine {spec.rules.engine!r} has no shuffled starts; use the kernel"
         )
     rows = spec.rules.start.split()[0].partition("[")[0].split("/")
-    if sorted(rows[-1]) != sorted("RNBQKBNR") or rows[0] != rows[-1].lower():
+    standard = sorted(rows[-1]) == sorted("RNBQKBNR") and rows[0] == rows[-1].lower()
+    if spec.rules.shuffle == "chess960" and not standard:
         yield Issue(
             path,
             "chess960 needs a start position with R N B Q K B N R on the first rank, in any order, "
@@ -270,7 +279,7 @@ def _shuffle_issues(spec: VariantSpec) -> Iterator[Issue]:
         )
     sides = [(walk.king.split("-"), walk.rook.split("-")) for walk in spec.castling.values()]
     if sorted(king[0][0] < rook[0][0] for king, rook in sides) != [False, True]:
-        yield Issue(path, "chess960 needs two `castling:` sides, one with each rook")
+        yield Issue(path, f"{spec.rules.shuffle!r} needs two `castling:` sides, one with each rook")
 
 
 def _castling_issues(spec: VariantSpec) -> Iterator[Issue]:
@@ -289,13 +298,13 @@ def _hand_issues(spec: VariantSpec, hands: Hands) -> Iterator[Issue]:
     """Check the pieces in hand, and what becomes of captured promoted pieces."""
     yield from unknown_pieces(spec, ("hands", "order"), hands.order)
     yield from listed_twice(("hands", "order"), hands.order)
-    if hands.captured == "leaves the game":
-        return
     path: Path = ("hands", "promoted")
     returns = _RETURNS.match(hands.promoted)
     if returns is not None:
         if returns[1] not in spec.pieces:
             yield Issue(path, unknown("piece", returns[1], list(spec.pieces)))
+    elif hands.captured == "leaves the game":
+        return
     elif hands.promoted == "reverts":
         yield from _revert_issues(spec, hands)
     elif hands.promoted != "keeps":

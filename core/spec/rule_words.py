@@ -64,6 +64,9 @@ class Promotes(Model):
     to: tuple[str, ...] | Literal["captured pieces"] = Field(
         description="choices in the order of the policy; `captured pieces`: those the mover lost"
     )
+    second: tuple[str, ...] = Field(
+        default=(), description="choices of the second player, if they are not those of `to`"
+    )
     on: Literal["to", "from or to"] = "to"
     must: bool | Zone | Literal["where stuck"] = Field(
         default=False,
@@ -140,7 +143,8 @@ class NoProgress(Model):
 
     plies: Annotated[int, Field(ge=1, le=MAX_PLIES)] | Literal["none"] = "none"
     reset: tuple[str, ...] = Field(
-        default=("captures",), description="`captures`, `drops`, or piece letters whose move resets"
+        default=("captures",),
+        description="`captures`, `drops`, `promotions`, or piece letters whose move resets",
     )
     checks_counted: Annotated[int, Field(ge=0, le=MAX_PLIES)] | Literal["all"] = Field(
         default="all", description="beyond this many, a side's checking plies do not count"
@@ -155,6 +159,10 @@ class Win(Model):
     reaches: Zone | None = None
     safe: bool = Field(
         default=False, description="reaching counts only if the piece is not attacked there"
+    )
+    held: bool = Field(
+        default=False,
+        description="reaching counts only if the piece is still there after the other player's reply",
     )
     race: bool = Field(
         default=False,
@@ -184,10 +192,11 @@ class Rules(Model):
         description="rules engine: kernel (compiled), fairy, or one of a plugin",
     )
     start: str = Field(description="FEN of the start position")
-    shuffle: Literal["none", "chess960"] = Field(
+    shuffle: Literal["none", "chess960", "as in the FEN"] = Field(
         default="none",
         description="first ranks of new games: as in `start`, or one of the 960 of Fischer random "
-        "chess; with it, king and rook castle from any files to the squares of `castling:`",
+        "chess; with it, or in games from any FEN, king and rook castle from any files to the squares "
+        "of `castling:`",
     )
     checkmate: Literal["loss", "draw", "win"] = Field(
         default="loss", description="result for the side that has no legal move and is in check"
@@ -201,8 +210,14 @@ class Rules(Model):
     no_progress: NoProgress = NoProgress()
     wins: tuple[Win, ...] = ()
     captures: Literal["may", "must"] = "may"
-    checks: Literal["may", "never"] = Field(
-        default="may", description="`never`: a move that gives check is not legal"
+    checks: Literal["may", "never", "ignored"] = Field(
+        default="may",
+        description="`never`: a move that gives check is not legal; `ignored`: there are no checks, and a "
+        "king may be left to be captured or exploded",
+    )
+    checked_king: Literal["may move", "only captures"] = Field(
+        default="may move",
+        description="`only captures`: a king in check moves only to capture the one piece that gives it",
     )
     explodes: bool = False
     bare_king: Literal["none", "draw", "loss"] = "none"

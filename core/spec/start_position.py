@@ -75,7 +75,7 @@ def royal_letters(spec: VariantSpec) -> frozenset[str]:
     """Pieces that may not be left to be captured: the royal ones; where captures explode and no piece is
     royal, the one whose loss loses, if each player begins with one."""
     royal = {symbol for symbol, piece in spec.pieces.items() if piece.royal}
-    if not royal and spec.rules.explodes:
+    if not royal and spec.rules.explodes and spec.rules.checks != "ignored":
         lost = {win.extinct for win in spec.rules.wins if win.extinct and not win.left}
         home = sorted(piece for piece in start_array(spec).values() if piece[1] in lost)
         if len(lost) == 1 and [colour for colour, _ in home] == [0, 1]:
@@ -132,10 +132,6 @@ def _castling_issues(
     spec: VariantSpec, home: Home, kings: tuple[list[int], list[int]]
 ) -> Iterator[Issue]:
     royal = royal_letters(spec)
-    if not royal and spec.rules.engine == "kernel":
-        message = "castling needs a king, but no piece has `royal: true`"
-        yield Issue(("castling",), message)
-        return
     fields = spec.rules.start.split()
     rights = fields[2] if len(fields) > 2 else ""
     if len(fields) < 4 or rights.isdigit():

@@ -29,6 +29,9 @@ OTHERS = [
     "manchu",
     "torpedo",
     "horde",
+    "pawnsideways",
+    "checkshogi",
+    "caparandom",
 ]
 """Variants without a shipped spec that the kernel plays."""
 ON_FAIRY = ["coregal", "flipello", "sittuyin"]
@@ -79,6 +82,9 @@ def test_other_variants_run_in_the_kernel(name: str) -> None:
             "racingkings",
             {"wins": [{"piece": "K", "reaches": "rank 8", "race": True}], "checks": "never"},
         ),
+        ("jesonmor", {"wins": [{"piece": "N", "reaches": ["e5"], "held": True}]}),
+        ("nocheckatomic", {"wins": [{"extinct": "K"}], "explodes": True, "checks": "ignored"}),
+        ("makpong", {"checked_king": "only captures", "counting": "makruk"}),
     ],
 )
 def test_ends_of_other_kinds_are_found(name: str, ends: dict[str, object]) -> None:
@@ -94,8 +100,32 @@ def test_shuffled_starts_are_found() -> None:
     assert found.engine == "kernel", found.why_fairy or found.failure
     spec, shipped = read_tree(found.tree), load_spec(builtin_specs()["chess960"])
     assert spec.rules.shuffle == "chess960" and spec.castling == shipped.castling
-    other = derive("caparandom", positions=20)
-    assert other.engine == "fairy" and "castling from any files" in str(other.why_fairy)
+    other = read_tree(derive("caparandom", positions=20).tree)
+    assert other.rules.shuffle == "as in the FEN" and other.castling["K"].king == "f1-i1"
+
+
+def test_choices_of_promotion_are_found() -> None:
+    """Those of each player, and those limited to the pieces that the player has lost."""
+    chigorin = derive("chigorin", positions=40)
+    assert chigorin.engine == "kernel", chigorin.why_fairy
+    promotes = chigorin.tree["pieces"]["P"]["promotes"]
+    assert (sorted(promotes["to"]), sorted(promotes["second"])) == (list("CNR"), list("BQR"))
+    for name in ("grand", "opulent"):
+        found = derive(name, positions=40)
+        assert found.engine == "kernel", found.why_fairy
+        assert found.tree["pieces"]["P"]["promotes"]["to"] == "captured pieces"
+    chess = derive("chess", positions=20).tree["pieces"]["P"]["promotes"]
+    assert "second" not in chess and sorted(chess["to"]) == list("BNQR")
+
+
+def test_pieces_from_another_board_may_be_dropped() -> None:
+    """Bughouse: a FEN has what the partner has captured."""
+    found = derive("bughouse", positions=40)
+    assert found.engine == "kernel", found.why_fairy
+    spec = read_tree(found.tree)
+    fen = "rnbqkbnr/pppppppp/8/8/8/8/PPPP1PPP/RNBQKBNR[QQqPpNNNb] w KQkq - 0 1"
+    report = check_rules(spec, 400, seed=3, starts=(fen, "6k1/P4Q~2/8/8/8/8/8/K7[Qn] w - - 0 1"))
+    assert report.agrees and report.counts["drops"] > 0, report.first_difference
 
 
 def test_taking_the_king_is_not_reaching_its_square() -> None:

@@ -311,7 +311,7 @@ def test_two_squares_of_a_double_step_are_kept_beside_the_record() -> None:
 def test_a_fen_that_cannot_be_read_is_attributed_to_fairy_stockfish(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fen = "4k3/8/8/8/8/8/8/4K3 w - f3g4 0 1"
+    fen = "4k3/8/8/8/8/8/8/4K3 w - f33 0 1"
     monkeypatch.setattr(FairyVariant, "fen_after", lambda *given: fen)
     chess = load_spec(builtin_specs()["chess"])
     report = check_rules(chess, 20, seed=1, isolated=False)

@@ -315,6 +315,9 @@ def ends_of(rules: dict[str, Any], *, royal: bool = False) -> VariantSpec:
         # both at once: the side that has just moved counts first
         ({"wins": [{"lost": "P"}]}, "k7/8/8/8/8/8/8/K7 w", 1, "no P left"),
         ({"wins": [{"lost": "all pieces", "left": 1}]}, "k1n5/8/8/8/8/8/8/K7 b", 0, "at most 1 piece left"),
+        ({"wins": [{"piece": "N", "reaches": "e4", "held": True}]}, "k7/8/8/8/4N3/8/8/K7 b", None, ""),
+        ({"wins": [{"piece": "N", "reaches": "e4", "held": True}]}, "k7/8/8/8/4N3/8/8/K7 w", 0, "N reaches its goal"),
+        ({"wins": [{"piece": "N", "reaches": "e4", "held": True}]}, "k7/8/8/4n3/8/8/8/K7 b", 1, "N reaches its goal"),
         ({"stalemate": "fewer pieces win"}, "8/8/8/8/8/p7/P6p/7B b", None, ""),
         ({"stalemate": "fewer pieces win"}, "8/8/8/8/8/p6N/P6p/7R b", 1, "fewer pieces wins"),
         ({"stalemate": "fewer pieces win"}, "8/8/8/8/pp6/p7/P7/8 w", 0, "fewer pieces wins"),
@@ -352,6 +355,8 @@ def test_a_side_that_may_only_check_has_quiet_moves_where_captures_are_forced() 
         ({"wins": [{"lost": "X"}]}, "unknown piece 'X'"),
         ({"checks": "never", "wins": [{"extinct": "K"}]}, "there are no checks"),
         ({"checkmate": "win", "wins": [{"extinct": "K"}]}, "there are no checks"),
+        ({"checked_king": "only captures", "wins": [{"extinct": "K"}]}, "there are no checks"),
+        ({"wins": [{"piece": "K", "reaches": "rank 8", "race": True, "held": True}]}, "given"),
     ],
 )
 def test_words_that_make_no_sense_are_errors(rules: dict[str, Any], message: str) -> None:
@@ -359,9 +364,59 @@ def test_words_that_make_no_sense_are_errors(rules: dict[str, Any], message: str
     assert any(message in text for text in issues), issues
 
 
+def test_checks_that_are_ignored_need_no_royal_piece() -> None:
+    issues = [issue.message for issue in check(ends_of({"checks": "ignored"}, royal=True))]
+    assert any("a piece has `royal: true`" in text for text in issues), issues
+
+
+def test_a_checked_king_that_may_only_capture() -> None:
+    """It takes the one piece that gives check; it neither steps aside nor takes another one."""
+    rules = make_rules(ends_of({"checked_king": "only captures"}, royal=True))
+    for fen, king_moves in (
+        ("4k3/8/8/8/8/4r3/8/R3K3 w - - 0 1", set()),
+        ("4k3/8/8/8/8/8/4r3/R3K3 w - - 0 1", {"e1e2"}),
+        ("4k3/8/8/8/8/4r3/3p4/4K3 w - - 0 1", set()),  # two give check
+        ("4k3/8/8/8/8/4r3/3n4/4K3 w - - 0 1", set()),  # the knight does not
+        ("4k3/8/8/8/8/8/3n4/4K3 w - - 0 1", {"e1d1", "e1d2", "e1e2", "e1f2"}),  # no check
+    ):
+        texts = [uci(rules.types, 8, m) for m in rules.legal_moves(rules.position(fen)).tolist()]
+        assert {text for text in texts if text.startswith("e1")} == king_moves, fen
+
+
+def test_pieces_that_are_not_royal_castle() -> None:
+    """Out of an attack, too; the policy has the move."""
+    data = {**CHESS, "variant": "ends", "fairy": None}
+    data["pieces"] = {**CHESS["pieces"], "K": piece("K")}
+    wins = [{"extinct": "K"}]
+    data["rules"] = {**CHESS["rules"], "insufficient_material": False, "wins": wins}
+    spec = VariantSpec.model_validate(data, strict=False)
+    assert check(spec) == []
+    rules, encoder = make_rules(spec), Encoder(spec)
+    position = rules.position("4r2k/8/8/8/8/8/8/R3K2R w KQ - 0 1")
+    moves = {uci(rules.types, 8, m): m for m in rules.legal_moves(position).tolist()}
+    assert {"e1g1", "e1c1"} <= moves.keys()
+    actions = {encoder.action(position, move) for move in moves.values()}
+    assert len(actions) == len(moves)
+    after = rules.play(position, moves["e1g1"])
+    assert rules.fen(after).startswith("4r2k/8/8/8/8/8/8/R4RK1 b -")
+
+
+@pytest.mark.parametrize(("field", "captures"), [("d3", 1), ("d3d4", 1), ("d3e4", 0), ("d3d9", 0)])
+def test_the_square_of_the_pawn_may_follow_the_one_it_jumped_over(
+    field: str, captures: int
+) -> None:
+    """Fairy-Stockfish writes e.p. squares so if pawns also move sideways or back."""
+    rules = make_rules(load_spec(builtin_specs()["chess"]))
+    position = rules.position(f"4k3/8/8/8/2pP4/8/8/4K3 b - {field} 0 1")
+    moves = [uci(rules.types, 8, m) for m in rules.legal_moves(position).tolist()]
+    assert moves.count("c4d3") == captures
+
+
 def test_rules_are_said_in_words() -> None:
     wins = [{"extinct": "Q"}, {"extinct": "all pieces", "left": 1}, {"lost": "P", "left": 2}]
+    wins.append({"piece": "N", "reaches": "e4", "held": True})
     words = {"checkmate": "win", "stalemate": "fewer pieces win", "checks": "never", "wins": wins}
+    words["checked_king"] = "only captures"
     text = " ".join(rules_in_words(ends_of(words, royal=True)))
     for sentence in (
         "Checkmate is a win for the side in check.",
@@ -370,6 +425,8 @@ def test_rules_are_said_in_words() -> None:
         "A side wins by leaving the other side at most 1 piece.",
         "A side wins by having at most 2 P left.",
         "No move may give check.",
+        "A king in check may only capture the piece that gives it.",
+        "A side wins by bringing N to e4 and keeping it there through the reply.",
     ):
         assert sentence in text
 

@@ -31,7 +31,7 @@ from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import CASTLING, move_kind
-from variant_ai.core.rules.shuffled_starts import is_shuffled
+from variant_ai.core.rules.shuffled_starts import castles_from_any_files
 from variant_ai.core.rules.text.notation import SanNotation, UciNotation, uci
 from variant_ai.core.search.report import MATE, MATE_RANGE
 
@@ -407,7 +407,7 @@ class XboardPlayer(ProgramPlayer[XboardClient]):
     def _moves(self, game: Game) -> list[str]:
         """Moves as the program reads them: with `shuffle:`, castling as O-O and O-O-O."""
         texts = self.coordinates.write_all(game.moves)
-        if is_shuffled(game.rules.spec):
+        if castles_from_any_files(game.rules.spec):
             for number, move in enumerate(game.moves):
                 if move_kind(move) == CASTLING:
                     san = _SAN.write(game.rules, game.positions[number], move)
@@ -473,7 +473,7 @@ def program_player(
     kind = cast(type[ProgramPlayer[Any]], PROGRAM_PROTOCOLS.load(spec.protocol))
     first_rank = kind.first_rank(rules) if spec.ranks is None else spec.ranks
     soft_options = dict(soft_options or {})
-    if is_shuffled(rules.spec):
+    if castles_from_any_files(rules.spec):
         soft_options["UCI_Chess960"] = "true"
     coordinates = Coordinates(rules, first_rank=first_rank, other_letters=spec.letters == "also")
     player = kind(

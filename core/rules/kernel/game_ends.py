@@ -11,6 +11,7 @@ from variant_ai.core.rules.kernel.table_layout import (
     COLOUR_BOUND,
     DRAWS_DEAD_POSITIONS,
     FEWER_WIN,
+    HELD,
     MATES,
     NEVER_MATES,
     RACES,
@@ -34,8 +35,9 @@ def variant_winner(t: TablesRow, p: PositionRow) -> Number:
     Records.
 
     Checks and goals count for the side that has just moved; a goal that must be safe counts also
-    for the side to move, since the other may have stopped attacking it (as in Fairy-Stockfish). A
-    bare king to move may bare the other, if that takes one capture.
+    for the side to move, since the other may have stopped attacking it (as in Fairy-Stockfish). A goal
+    that must be held counts for the side to move alone. A bare king to move may bare the other, if that
+    takes one capture.
     """
     features = t["features"]
     us = np.int64(p["side"])
@@ -55,6 +57,8 @@ def variant_winner(t: TablesRow, p: PositionRow) -> Number:
             return mover
     if features & RACES:
         return winner_of_race(t, p, us)
+    if features & HELD:
+        return us if has_reached(t, p, us) else np.int64(-1)
     if features & WINS_BY_REACHING:
         if has_reached(t, p, mover):
             return mover

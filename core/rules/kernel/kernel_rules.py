@@ -34,6 +34,7 @@ from variant_ai.core.rules.kernel.movegen import (
 from variant_ai.core.rules.kernel.rule_tables import compile_tables
 from variant_ai.core.rules.kernel.table_layout import (
     BARE_KING_LOSES,
+    HELD,
     RACES,
     WINS_BY_CHECKS,
     WINS_BY_EXTINCTION,
@@ -199,8 +200,8 @@ class KernelRules(Rules):
         alone = self.tables.copy()
         nth = 0
         for detail, feature in ways:
-            kept = feature | RACES if feature == WINS_BY_REACHING else feature
-            alone["features"] = self.tables["features"] & (~(VARIANT_ENDS | RACES) | kept)
+            kept = feature | RACES | HELD if feature == WINS_BY_REACHING else feature
+            alone["features"] = self.tables["features"] & (~(VARIANT_ENDS | RACES | HELD) | kept)
             if feature == WINS_BY_EXTINCTION:
                 alone["extinctions"] = 1
                 for word in ("extinct_types", "extinct_left", "extinct_wins"):

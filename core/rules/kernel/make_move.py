@@ -22,6 +22,7 @@ from variant_ai.core.rules.kernel.table_layout import (
     HAND_COUNTS,
     MAX_HOMES,
     MAX_PASSANT,
+    PROMOTIONS_RESET,
     SHUFFLED,
     WINS_BY_CHECKS,
     ZOBRIST_CASTLING,
@@ -138,6 +139,7 @@ def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
                     key ^= take_in_hand(t, r, us, hand, 1)
                 reset |= (t["resets"] & CAPTURES_RESET) != 0
             if kind == PROMOTION:
+                reset |= (t["resets"] & PROMOTIONS_RESET) != 0
                 piece = 1 + argument + COLOUR_STRIDE * us
             elif kind == DOUBLE_STEP:
                 jumped = (origin + target) >> 1

@@ -33,7 +33,12 @@ from variant_ai.core.rules.kernel.attacks import (
     scan_king,
 )
 from variant_ai.core.rules.kernel.game_ends import awaits_answer, variant_winner
-from variant_ai.core.rules.kernel.king_safety import safe_after, safe_castled, safe_explosion
+from variant_ai.core.rules.kernel.king_safety import (
+    safe_after,
+    safe_castled,
+    safe_explosion,
+    saves_by_removal,
+)
 from variant_ai.core.rules.kernel.move_programs import (
     CAPTURE,
     DOUBLE,
@@ -56,6 +61,7 @@ from variant_ai.core.rules.kernel.table_layout import (
     MAY_REPEAT,
     MUST_CAPTURE,
     NEVER_CHECKS,
+    ONLY_CAPTURES,
     PER_FILE,
     PROMOTES_FROM,
     PROMOTES_TO,
@@ -275,11 +281,10 @@ def board_moves(
         piece = np.int64(board[origin])
         if piece <= low or piece > low + COLOUR_STRIDE:
             continue
-        kind = (piece - 1) & TYPE_MASK
         is_king = origin == king
         tested = check or is_king or exploding or (marks[origin] & LEAVING_MATTERS) != 0
         stays = check and not is_king and not exploding and marks[origin] & LEAVING_SAVES == 0
-        choices = np.int64(t["choices"][kind * MAX_CHOICES])
+        choices = np.int64(t["choices"][piece * MAX_CHOICES])
         row = piece * MAX_SQUARES
         at = t["forward_start"][row + origin]
         if n > MAX_MOVES - MAX_PIECE_MOVES:
@@ -337,6 +342,8 @@ def board_moves(
                         safe = False
                     else:
                         safe = safe_after(t, p, origin, target, piece, gone, after, them)
+                    if safe and check and is_king and t["features"] & ONLY_CAPTURES:
+                        safe = met != 0 and saves_by_removal(t, p, np.int64(target), king, them)
                     if not safe:
                         if last:
                             break
@@ -347,7 +354,7 @@ def board_moves(
                         promotion[row + origin] & (PROMOTES_FROM | LEAVING_FORCED)
                     )
                     if zone & (PROMOTES_TO | PROMOTES_FROM):
-                        n = promotions(t, p, us, kind, move, out, n)
+                        n = promotions(t, p, us, piece, move, out, n)
                     if not zone & (PROMOTION_FORCED | LEAVING_FORCED):
                         moves[n] = move | (move_kind << KIND)
                         n += 1
@@ -365,15 +372,15 @@ def promotions(
     t: TablesRow,
     p: PositionRow,
     us: Number,
-    kind: Number,
+    piece: Number,
     move: Number,
     out: MoveListRow,
     n: Number,
 ) -> Number:
-    """Add a move for each piece that the mover may promote to."""
+    """Add a move for each piece that the mover, a piece code, may promote to."""
     moves = out["move"]
     choices = t["choices"]
-    row = kind * MAX_CHOICES
+    row = piece * MAX_CHOICES
     limited = t["features"] & CAPTURED_CHOICES
     for i in range(1, 1 + choices[row]):
         choice = np.int64(choices[row + i])
@@ -406,12 +413,13 @@ def castling_moves(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n
         king = board[home]
         board[home] = 0  # beside the other king it may stand between an attacker and its path
         i = 0
-        while free and t["castle_safe"][walk, i] >= 0:
+        royal = p["kings"][us] >= 0
+        while free and royal and t["castle_safe"][walk, i] >= 0:
             free = not exposed(t, p, us, np.int64(t["castle_safe"][walk, i]))
             i += 1
         board[home] = king
         target = np.int64(t["castle_squares"][walk, 4])
-        if free and safe_castled(t, p, walk, us):
+        if free and (not royal or safe_castled(t, p, walk, us)):
             out["move"][n] = target | (home << ORIGIN) | (CASTLING << KIND) | (right << ARGUMENT)
             n += 1
     return n

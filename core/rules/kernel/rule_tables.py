@@ -34,6 +34,7 @@ from variant_ai.core.rules.kernel.table_layout import (
     EXPLODES,
     FEWER_WIN,
     FORWARD_WORDS,
+    HELD,
     LEAVING_FORCED,
     MATES,
     MAX_CHOICES,
@@ -46,10 +47,12 @@ from variant_ai.core.rules.kernel.table_layout import (
     NEEDS_HELP,
     NEVER_CHECKS,
     NEVER_MATES,
+    ONLY_CAPTURES,
     PER_FILE,
     PROMOTES_FROM,
     PROMOTES_TO,
     PROMOTION_FORCED,
+    PROMOTIONS_RESET,
     RACES,
     REACHES_SAFELY,
     REVERSE_WORDS,
@@ -118,7 +121,8 @@ def missing_words(spec: VariantSpec) -> list[str]:
     missing = []
     if rules.explodes and spec.hands:
         missing.append("`explodes: true` with pieces in hand")
-    if rules.explodes and royal_letters(spec).isdisjoint(win.extinct for win in rules.wins):
+    lost = {win.extinct for win in rules.wins}
+    if rules.explodes and rules.checks != "ignored" and royal_letters(spec).isdisjoint(lost):
         missing.append("`explodes: true` without `wins: [{extinct: K}]` of a king of each player")
     others = {
         "castling": bool(spec.castling),
@@ -212,7 +216,9 @@ def _number_of_choices(kind: PieceType, types: PieceTypes) -> int:
     promotes = kind.piece.promotes
     if promotes is None:
         return 0
-    return len(types) if promotes.to == "captured pieces" else len(promotes.to)
+    if promotes.to == "captured pieces":
+        return len(types)
+    return max(len(promotes.to), len(promotes.second))
 
 
 def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
@@ -222,16 +228,17 @@ def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry:
         promotes = kind.piece.promotes
         if promotes is None or kind.twin:
             continue
-        if promotes.to == "captured pieces":
-            table["features"] |= CAPTURED_CHOICES
-            choices = [t.index for t in types.all if t.index not in (kind.index, types.royal)]
-        else:
-            choices = [types.promoted(symbol) for symbol in promotes.to]
-        row = kind.index * MAX_CHOICES
-        table["choices"][row] = len(choices)
-        table["choices"][row + 1 : row + 1 + len(choices)] = choices
+        table["features"] |= CAPTURED_CHOICES * (promotes.to == "captured pieces")
         for colour in (0, 1):
             code = piece_code(kind.index, colour)
+            if promotes.to == "captured pieces":
+                choices = [t.index for t in types.all if t.index not in (kind.index, types.royal)]
+            else:
+                symbols = promotes.second if colour and promotes.second else promotes.to
+                choices = [types.promoted(symbol) for symbol in symbols]
+            row = code * MAX_CHOICES
+            table["choices"][row] = len(choices)
+            table["choices"][row + 1 : row + 1 + len(choices)] = choices
             zone = geometry.zone(promotes.at, colour)
             forced = _forced(table, promotes, code, zone, geometry, colour)
             if kind.piece.within is not None:
@@ -330,6 +337,7 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
     table["features"] |= MUST_CAPTURE * (rules.captures == "must")
     table["features"] |= BARE_KING_LOSES * (rules.bare_king == "loss")
     table["features"] |= NEVER_CHECKS * (rules.checks == "never")
+    table["features"] |= ONLY_CAPTURES * (rules.checked_king == "only captures")
     if rules.explodes:
         table["features"] |= EXPLODES
         table["spared"] = sum(1 << kind.index for kind in types.all if kind.piece.promotes)
@@ -355,7 +363,7 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
             table["checks_to_win"] = win.checks
         if win.piece is not None and win.reaches is not None:
             table["features"] |= WINS_BY_REACHING | REACHES_SAFELY * win.safe
-            table["features"] |= RACES * win.race
+            table["features"] |= RACES * win.race | HELD * win.held
             table["reach_types"] = types.mask(win.piece)
             for colour in (0, 1):
                 for square in geometry.zone(win.reaches, 0 if win.race else colour):
@@ -383,6 +391,8 @@ def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
         return MATES if MATES in choices else NEEDS_HELP
     if piece.royal or _never_meets_the_king(kind, types, geometry):
         return NEVER_MATES
+    if types.spec.rules.checked_king == "only captures":
+        return MATES
     moves = [move for word in piece.words for move in parse_betza(word)]
     if all((move.dx + move.dy) % 2 == 0 for move in moves):
         return COLOUR_BOUND
@@ -415,5 +425,7 @@ def _reset_bits(events: tuple[str, ...], types: PieceTypes) -> Iterator[int]:
             yield CAPTURES_RESET
         elif event == "drops":
             yield DROPS_RESET
+        elif event == "promotions":
+            yield PROMOTIONS_RESET
         else:
             yield 1 << types.by_symbol[event].index

@@ -68,6 +68,10 @@ EXPLODES = 8192
 
 BARE_KING_LOSES = 16384
 NEVER_CHECKS = 32768
+HELD = 131072
+"""Reaching a goal counts only after the other player's reply."""
+ONLY_CAPTURES = 262144
+"""A king in check may only capture what checks it."""
 RACES = 65536
 """If the second player can follow the first to the goal in the next move, that draws."""
 
@@ -78,7 +82,7 @@ COUNTINGS = ("makruk", "cambodian", "asean")
 MAKRUK, CAMBODIAN, ASEAN = range(3)
 
 # Bits of `resets` beyond those of the types.
-CAPTURES_RESET, DROPS_RESET = 1 << 30, 1 << 29
+CAPTURES_RESET, DROPS_RESET, PROMOTIONS_RESET = 1 << 30, 1 << 29, 1 << 28
 
 # Values of `mating`: ability of a type to mate.
 MATES, COLOUR_BOUND, NEEDS_HELP, NEVER_MATES = range(4)
@@ -108,7 +112,7 @@ TABLES = np.dtype(
         ("reverse_start", "i4", (2 * MAX_SQUARES,)),  # by the colour that captures
         ("reverse", "i4", (REVERSE_WORDS,)),
         ("promotion", "i1", (CODES * MAX_SQUARES,)),
-        ("choices", "i1", (COLOUR_STRIDE * MAX_CHOICES,)),  # per type: count, then types
+        ("choices", "i1", (CODES * MAX_CHOICES,)),  # per piece code: count, then types
         ("start_count", "i1", (CODES,)),  # pieces of a code in the start position
         ("passant", "i2", (2 * MAX_SQUARES * MAX_PASSANT,)),  # square | type << 7, -1: origins
         # hands
@@ -130,7 +134,7 @@ TABLES = np.dtype(
         ("stalemate", "i4"),  # the same without check, or FEWER_WIN
         ("plies", "i4"),  # move-count rule, 0 none
         ("checks_counted", "i4"),  # -1 all
-        ("resets", "i4"),  # types whose move resets the clock, CAPTURES_RESET, DROPS_RESET
+        ("resets", "i4"),  # types whose move resets the clock, and bits of events
         ("checks_to_win", "i4"),
         ("mating", "i1", (COLOUR_STRIDE,)),  # MATES, COLOUR_BOUND, NEEDS_HELP or NEVER_MATES
         ("reach_types", "i4"),

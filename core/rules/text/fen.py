@@ -33,7 +33,12 @@ from variant_ai.core.rules.position import (
     piece_type,
     square_index,
 )
-from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled, shuffled_start
+from variant_ai.core.rules.shuffled_starts import (
+    STARTS,
+    castles_from_any_files,
+    is_shuffled,
+    shuffled_start,
+)
 from variant_ai.core.rules.text.piece_limits import Hands, PieceLimits
 from variant_ai.core.spec.zones import square_name
 from variant_ai.core.system.text_tables import counted
@@ -51,6 +56,7 @@ _NUMBER = re.compile(r"[0-9]{1,12}\Z")
 _CHECKS_LEFT = re.compile(r"([0-9])\+([0-9])\Z")
 _CHECKS_GIVEN = re.compile(r"\+([0-9])\+([0-9])\Z")
 _ANY_RIGHTS = re.compile(r"-|[A-Za-z]{1,40}\Z")
+_ONE_OR_TWO = re.compile(r"([a-z][0-9]{1,2})([a-z][0-9]{1,2})?")
 _SIDES = {"w": 0, "r": 0, "b": 1}
 
 
@@ -262,7 +268,7 @@ class _FenFormat:
     ) -> tuple[int, dict[int, int]]:
         """Parse rights into bits, and into homes by bit. Rights whose king or rook is not on its
         square are dropped, and so are those of a player without a king."""
-        if is_shuffled(self.types.spec):
+        if castles_from_any_files(self.types.spec):
             return self._shuffled_rights(text, field, board)
         royal = self.types.royal
         rights = {right.letter: right for right in self.types.castling_rights}
@@ -316,7 +322,7 @@ class _FenFormat:
         """Rights as written in a FEN; with `shuffle:` the files of the rooks."""
         held = int(position[0]["castling"])
         rights = [right for right in self.types.castling_rights if held >> right.bit & 1]
-        if not is_shuffled(self.types.spec):
+        if not castles_from_any_files(self.types.spec):
             return "".join(right.letter for right in rights)
         letters = ""
         for right in rights:
@@ -325,16 +331,21 @@ class _FenFormat:
         return letters
 
     def _passant(self, text: str, field: str, board: list[int], side: int) -> int:
-        """Parse the e.p. square; -1 if nothing can be captured there."""
+        """Parse the e.p. square; -1 if nothing can be captured there. Fairy-Stockfish writes the square of
+        the piece that can be captured behind it, `d3d4`, if pawns also move sideways or back."""
         if field == "-":
             return -1
-        square = square_index(field, self.files, self.ranks)
+        both = _ONE_OR_TWO.fullmatch(field)
+        first, standing = both.groups() if both else (field, None)
+        square = square_index(first, self.files, self.ranks)
         if square is None:
             _reject(text, f"e.p. square {shorten(field, 50)} is not on the board")
         forward = 1 - 2 * side
         behind = self.geometry.step(square, 0, -forward)
         ahead = self.geometry.step(square, 0, forward)
         if board[square] or behind is None or ahead is None or board[ahead]:
+            return -1
+        if standing and square_index(standing, self.files, self.ranks) != behind:
             return -1
         if not self._is_passant(board[behind], 1 - side):
             return -1

@@ -30,6 +30,10 @@ class PieceLimits:
         royal = types.royal
         self.kings = [home.count(piece_code(royal, c)) if royal >= 0 else 0 for c in (0, 1)]
         self.total = sum(map(bool, home)) + sum(map(len, hand))
+        hands = types.spec.hands
+        leaves = hands is not None and hands.captured == "leaves the game"
+        self.given = leaves and not any(hand)
+        """True if pieces in hand can only come from outside of the game, as from bughouse's partner."""
         self.hand_limit = self._hand_limits(home, hand)
         self.forced = tuple(self._forced_squares(colour) for colour in (0, 1))
         """By colour and type: squares on which the type cannot stand, since it had to promote."""
@@ -66,7 +70,7 @@ class PieceLimits:
             if count > limit:
                 return f"{count} {self._in_hand(index)!r} in hand; there are at most {limit}"
         total = sum(map(bool, board)) + sum(map(len, hands))
-        if self.hand_limit and total > self.total:
+        if self.hand_limit and total > self.total and not self.given:
             return f"{counted(total, 'piece')} on board and in hand; the start position has {self.total}"
         return ""
 
@@ -93,6 +97,8 @@ class PieceLimits:
         hands = self.types.spec.hands
         if hands is not None and hands.captured == "leaves the game":
             held = [index for side in hand for index in side]
+            if self.given:
+                return [MAX_IN_HAND] * len(self.types.hand_types)
             return [held.count(index) for index in range(len(self.types.hand_types))]
         counts = Counter(piece_type(code) for code in home if code)
         counts.update(self.types.hand_types[index] for side in hand for index in side)
