@@ -161,6 +161,7 @@ DIALECTS: Factories[Dialect] = Factories(
         "cyclone": "variant_ai.core.engine.protocols.uci:Cyclone",
         "usi": "variant_ai.core.engine.protocols.usi:Usi",
     },
+    "variant_ai.core.engine.protocols.uci:Dialect",
 )
 """Protocols that the engine answers in. If several have the same first word, the first one is chosen by
 it."""

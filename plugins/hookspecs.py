@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 GROUP = "variant_ai"
 API_VERSION = 2
 """Grows with every change of the hooks. 2: `register_encoders`, `register_searches`,
-`register_trainers`, `VariantEntry.model`."""
+`register_trainers`, `register_protocols`, `VariantEntry.model`."""
 ACCEPTED_VERSIONS = (1, 2)
 """Plugins written for these are loaded."""
 
@@ -211,6 +211,12 @@ class TrainerEntry(LazyEntry):
 
 
 @dataclass(frozen=True)
+class ProtocolEntry(LazyEntry):
+    """A protocol that the engine answers in, for `engine --protocol NAME` and `protocols:` of a spec; the
+    target is a `Dialect` class (`variant_ai.core.engine.protocols.uci`), called with nothing."""
+
+
+@dataclass(frozen=True)
 class EvaluatorEntry(LazyEntry):
     """An evaluator of positions; the target is an `Evaluator` class as in
     `variant_ai.core.inference`, or a function: called with an `EvaluatorRequest` (variant, model,
@@ -265,6 +271,10 @@ class Hooks(Protocol):
         """Trainers."""
 
     @hookspec
+    def register_protocols(self) -> Iterable[ProtocolEntry]:
+        """Protocols of the engine."""
+
+    @hookspec
     def register_evaluators(self) -> Iterable[EvaluatorEntry]:
         """Evaluators of positions."""
 
@@ -282,6 +292,7 @@ HOOKS: dict[str, type[Entry]] = {
     "register_encoders": EncoderEntry,
     "register_searches": SearchEntry,
     "register_trainers": TrainerEntry,
+    "register_protocols": ProtocolEntry,
     "register_evaluators": EvaluatorEntry,
     "register_commands": CommandEntry,
 }

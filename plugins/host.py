@@ -25,6 +25,7 @@ import pluggy
 
 from variant_ai import __version__
 from variant_ai.core.factories import (
+    DIALECTS,
     INPUT_ENCODERS,
     LABEL_ENCODERS,
     RULES_ENGINES,
@@ -51,6 +52,7 @@ FACTORIES: dict[str, dict[str, Factories[Any]]] = {
     "register_encoders": {"input": INPUT_ENCODERS, "labels": LABEL_ENCODERS},
     "register_searches": {"": SEARCHES},
     "register_trainers": {"": TRAINERS},
+    "register_protocols": {"": DIALECTS},
 }
 """Tables of the core that entries of a hook are registered in, by the entry's kind."""
 E = TypeVar("E", bound=Entry)

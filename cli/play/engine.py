@@ -31,6 +31,7 @@ from variant_ai.cli.common.console import (
     plain_ends,
     reported_errors,
 )
+from variant_ai.core.errors import unknown
 from variant_ai.core.factories import DIALECTS
 from variant_ai.core.system.interrupts import answer_signals, command_begins
 
@@ -38,6 +39,25 @@ if TYPE_CHECKING:
     from variant_ai.core.engine.engine_builder import EngineBuilder
     from variant_ai.core.engine.line_io import InputLine
     from variant_ai.core.spec.schema import VariantSpec
+
+
+class Protocol(click.ParamType):  # type: ignore[type-arg]  # click 8.1 has no arguments
+    """Name of a protocol, those of plugins included, or `auto`."""
+
+    name = "protocol"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return f"[{'|'.join(('auto', *DIALECTS.builtin))}|NAME]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value != "auto" and value not in DIALECTS.names:
+            from variant_ai.plugins import registry
+
+            registry()  # offers the protocols of plugins
+        if value not in (names := ("auto", *DIALECTS.names)):
+            self.fail(unknown("protocol", value, names), param, ctx)
+        return value
+
 
 SWITCH_INTERVAL = 0.0005
 """Seconds that a thread may hold Python's lock, so that `stop` does not wait for a search."""
@@ -70,10 +90,10 @@ SWITCH_INTERVAL = 0.0005
 )
 @click.option(
     "--protocol",
-    type=click.Choice(["auto", *DIALECTS.names]),
+    type=Protocol(),
     default="auto",
     show_default=True,
-    help="Protocol of the client; auto: its first word decides.",
+    help="Protocol of the client, or one of a plugin; auto: its first word decides.",
 )
 @click.option(
     "--option",

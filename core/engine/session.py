@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from variant_ai.core.engine.answers import Answer, debug_line, infos_of, resigns
@@ -41,7 +41,7 @@ from variant_ai.core.engine.line_io import MAX_LINE, InputLine, LineWriter
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
 from variant_ai.core.engine.protocols.engine_options import SHUFFLED, VARIANT
 from variant_ai.core.engine.protocols.uci import Dialect, Identity, shown
-from variant_ai.core.errors import VariantAIError
+from variant_ai.core.errors import PluginError, VariantAIError
 from variant_ai.core.factories import DIALECTS
 from variant_ai.core.system import compilation_progress as compilation
 
@@ -114,13 +114,24 @@ class Session:
     def _select_dialect(self, text: str) -> None:
         """Speak the protocol whose handshake the line is; any other line is read as UCI."""
         words = text.lower().split(maxsplit=1)
-        dialects = (DIALECTS.load(name)() for name in DIALECTS.names)
-        found = next((each for each in dialects if [each.first_word] == words[:1]), None)
+        found = next((d for d in self._dialects() if [d.first_word] == words[:1]), None)
         if found is not None and found.first_word != self._dialect.first_word:
             self._dialect = found
             found.apply(self.options)
             if not found.has_variants:
                 self._prefer_variant_for(found.name)
+
+    def _dialects(self) -> Iterator[Dialect]:
+        """All protocols; one of a plugin that cannot be made is left out, and the client told."""
+        for name in DIALECTS.names:
+            try:
+                yield DIALECTS.load(name)()
+            except PluginError as error:
+                self._error(str(error))
+            except Exception as error:
+                if name in DIALECTS.builtin:
+                    raise
+                self._error(f"protocol {name!r}: {type(error).__name__}: {error}")
 
     # --- the reading thread --------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from variant_ai.core.errors import SpecError, unknown
+from variant_ai.core.factories import DIALECTS
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.catalogue import unknown_fairy_variant
 from variant_ai.core.spec.files.fairy_ini import read_ini
@@ -242,6 +243,7 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
                 yield Issue((*path, key), unknown("piece", letter, list(spec.pieces)))
         yield from zone_issues(spec, (*path, "reaches"), win.reaches)
     yield from _start_issues(spec)
+    yield from unknown_words(("protocols",), "protocol", spec.protocols, DIALECTS.names)
     if spec.training.lr_min > spec.training.lr_max:
         yield Issue(("training", "lr_min"), "lr_min is greater than lr_max")
     low, high = spec.training.momentum

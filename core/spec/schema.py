@@ -11,10 +11,10 @@ exists, a zone is on the board) are in `consistency.py` and the modules it uses.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
-from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from variant_ai.core.factories import DIALECTS
 from variant_ai.core.renamed import moved_names
@@ -34,10 +34,9 @@ from variant_ai.core.spec.rule_words import (
 )
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, Setting
 
-if TYPE_CHECKING:
-    Protocol = str
-else:
-    Protocol = Literal[DIALECTS.names]
+_NAMED = {"enum": list(DIALECTS.builtin)}
+Protocol = Annotated[str, WithJsonSchema({"anyOf": [_NAMED, {"type": "string"}]})]
+"""One of `core.factories.DIALECTS`, which plugins add to."""
 
 __getattr__ = moved_names(
     __name__,

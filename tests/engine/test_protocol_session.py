@@ -53,6 +53,33 @@ def test_a_game_as_match_runners_play_it() -> None:
             assert best(client.ask("go movetime 30", until="bestmove")) == "a1a2"
 
 
+class Spoken(Dialect):
+    """A protocol of a plugin: UCI with a handshake of its own."""
+
+    name = first_word = "spoken"
+
+
+def failing_dialect() -> Dialect:
+    raise ValueError("no voice")
+
+
+def test_a_protocol_of_a_plugin_is_chosen_by_its_first_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that cannot be made is reported, and the others still work."""
+    monkeypatch.setattr(DIALECTS, "_targets", dict(DIALECTS._targets))
+    DIALECTS.register("broken", "no_such_module:Broken")
+    DIALECTS.register("failing", failing_dialect)
+    DIALECTS.register("spoken", Spoken)
+    with Client() as client:
+        assert client.ask("spoken", until="spokenok")[-1] == "spokenok"
+        client.ask("setoption name UCI_Variant value crazyhouse", "position startpos")
+        assert best(client.ask("go movetime 30", until="bestmove")) == "a2a3"
+    told = capsys.readouterr().err
+    assert "No module named 'no_such_module'" in told
+    assert "protocol 'failing': ValueError: no voice" in told
+
+
 def test_a_named_set_of_search_settings_is_played_with() -> None:
     with hello() as client:
         client.ask("setoption name UCI_Variant value crazyhouse")

@@ -12,7 +12,7 @@ import pytest
 
 from variant_ai.core.errors import DataError, PluginError, SpecError, UnknownNameError
 from variant_ai.core.factories import RULES_ENGINES
-from variant_ai.core.spec import builtin_specs
+from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.spec.catalogue import user_specs
 from variant_ai.plugins import (
     API_VERSION,
@@ -21,6 +21,7 @@ from variant_ai.plugins import (
     EvaluatorEntry,
     NetworkEntry,
     NotationEntry,
+    ProtocolEntry,
     ReaderEntry,
     Registry,
     RulesEntry,
@@ -591,14 +592,23 @@ def test_an_unknown_name_says_which_there_are_and_which_is_closest() -> None:
 def test_what_is_chosen_by_name_is_offered_to_the_core(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from variant_ai.core.factories import INPUT_ENCODERS, LABEL_ENCODERS, SEARCHES, TRAINERS
+    from variant_ai.core.factories import (
+        DIALECTS,
+        INPUT_ENCODERS,
+        LABEL_ENCODERS,
+        SEARCHES,
+        TRAINERS,
+    )
 
-    tables = (INPUT_ENCODERS, LABEL_ENCODERS, SEARCHES, TRAINERS)
+    tables = (INPUT_ENCODERS, LABEL_ENCODERS, SEARCHES, TRAINERS, DIALECTS)
     for table in tables:
         monkeypatch.setattr(table, "_targets", dict(table._targets))
     found = empty()
     spec = tmp_path / "mine.yaml"
-    spec.write_text("extends: minixiangqi\nvariant: mine\nencoder: mine-planes\n")
+    words = "encoder: mine-planes\nprotocols: [mine-talk, uci]\n"
+    spec.write_text(f"extends: minixiangqi\nvariant: mine\n{words}")
+    with pytest.raises(SpecError, match="unknown protocol 'mine-talk'"):
+        load_spec(spec)
     assert found.register(
         plugin(
             register_encoders=[
@@ -607,12 +617,14 @@ def test_what_is_chosen_by_name_is_offered_to_the_core(
             ],
             register_searches=[SearchEntry("mine-search", "json:loads")],
             register_trainers=[TrainerEntry("mine-trainer", "json:loads")],
+            register_protocols=[ProtocolEntry("mine-talk", "json:loads")],
         ),
         "outside",
     )
     assert found.variant(str(spec)).encoder.input == "mine-planes"
     added = [set(table.names) - set(table.builtin) for table in tables]
-    assert added == [{"mine-planes"}, {"mine-labels"}, {"mine-search"}, {"mine-trainer"}]
+    names = ("mine-planes", "mine-labels", "mine-search", "mine-trainer", "mine-talk")
+    assert added == [{name} for name in names]
 
 
 def test_an_encoder_that_nobody_registers_is_an_error_with_its_line(tmp_path: Path) -> None:
