@@ -131,23 +131,12 @@ class FlatLabels(LabelEncoder):
 
     def _castles_from(self, piece: Piece, origin: int) -> bool:
         files = self.spec.board.files
-        if piece not in self._castling_pieces():
+        if not any(piece is self.types.all[kind].piece for kind in self.types.castling_types):
             return False
         homes = {side.king.split("-")[0] for side in self.spec.castling.values()}
         if self.spec.rules.shuffle != "none":
             return origin // files in {int(home[1:]) - 1 for home in homes}
         return square_name(origin, files) in homes
-
-    def _castling_pieces(self) -> list[Piece]:
-        """The royal piece, or without one, the pieces that stand where castling begins."""
-        if self.types.royal >= 0:
-            return [self.types.all[self.types.royal].piece]
-        homes = {side.king.split("-")[0] for side in self.spec.castling.values()}
-        return [
-            self.spec.pieces[symbol]
-            for symbol, square in self._start_squares(0)
-            if square_name(square, self.spec.board.files) in homes
-        ]
 
     def _outcomes(self, letter: str, origin: int, target: int) -> list[tuple[int, str]]:
         """(class, piece after the move) of one step: plain, promoted, or both."""

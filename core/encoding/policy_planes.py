@@ -145,7 +145,7 @@ class PolicyMap:
             record["walk_target"][number] = walk.target
         geometry = Geometry(self.spec)
         for kind in self.types.all:
-            if kind.index == self.types.royal and rights:
+            if kind.index in self.types.castling_types:
                 record["special"][kind.index] |= CASTLES
             if not kind.piece.passant:
                 continue

@@ -13,7 +13,7 @@ from functools import cached_property
 from variant_ai.core.rules.position import Position, piece_colour, piece_type, view
 from variant_ai.core.spec.rule_words import Piece
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.start_position import royal_letters
+from variant_ai.core.spec.start_position import royal_letters, start_array
 from variant_ai.core.spec.zones import square_of
 
 
@@ -126,6 +126,16 @@ class PieceTypes:
         """Type index of the royal piece (`royal_letters`), -1 if the variant has none."""
         letters = royal_letters(self.spec)
         return next((t.index for t in self.all if t.base in letters and not t.twin), -1)
+
+    @cached_property
+    def castling_types(self) -> frozenset[int]:
+        """Type indices of the pieces that castle as kings: the royal one; without one, those that stand
+        where castling begins."""
+        if not self.spec.castling or self.royal >= 0:
+            return frozenset({self.royal} if self.spec.castling else ())
+        home = start_array(self.spec)
+        kings = {home[r.king_from][1] for r in self.castling_rights if r.king_from in home}
+        return frozenset(self.by_symbol[symbol].index for symbol in kings)
 
     @cached_property
     def castling_rights(self) -> tuple[CastlingRight, ...]:

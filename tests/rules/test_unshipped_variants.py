@@ -395,8 +395,9 @@ def test_pieces_that_are_not_royal_castle() -> None:
     position = rules.position("4r2k/8/8/8/8/8/8/R3K2R w KQ - 0 1")
     moves = {uci(rules.types, 8, m): m for m in rules.legal_moves(position).tolist()}
     assert {"e1g1", "e1c1"} <= moves.keys()
-    actions = {encoder.action(position, move) for move in moves.values()}
+    actions = {encoder.action(position, move): move for move in moves.values()}
     assert len(actions) == len(moves)
+    assert all(encoder.move(position, action) == move for action, move in actions.items())
     after = rules.play(position, moves["e1g1"])
     assert rules.fen(after).startswith("4r2k/8/8/8/8/8/8/R4RK1 b -")
 

@@ -380,8 +380,9 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
 
 
 def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
-    """Ability of a type to mate, from its movement, as Fairy-Stockfish has it: a knight or a piece
-    on squares of one colour needs help; a piece that promotes counts as its best choice."""
+    """Ability of a type to mate, from its movement, as Fairy-Stockfish has it: a knight, or a bishop and
+    its like on squares of one colour, need help; other pieces may mate alone; a piece that promotes
+    counts as its best choice."""
     piece = kind.piece
     promotes = piece.promotes
     if promotes is not None and not kind.twin:
@@ -394,7 +395,7 @@ def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
     if types.spec.rules.checked_king == "only captures":
         return MATES
     moves = [move for word in piece.words for move in parse_betza(word)]
-    if all((move.dx + move.dy) % 2 == 0 for move in moves):
+    if any(set(moves) == set(parse_betza(word)) for word in ("B", "F", "A", "FA", "nA")):
         return COLOUR_BOUND
     return NEEDS_HELP if set(moves) == set(parse_betza("N")) else MATES
 
