@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, Truth, borrowing
-from variant_ai.core.search.compiled_settings import TABLED, Settings
+from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.forest.forest_arrays import MAX_MOVES, Choice, Forest
 from variant_ai.core.search.forest.improved_policy import (
     improved_policy,
@@ -37,7 +37,12 @@ from variant_ai.core.search.tree.nodes import (
     open_edge,
 )
 from variant_ai.core.search.tree.priors import decode_prior
-from variant_ai.core.search.tree.selection import NO_EDGE, edge_value, select_edge
+from variant_ai.core.search.tree.selection import (
+    NO_EDGE,
+    edge_value,
+    exploration_factor,
+    select_edge,
+)
 
 
 @borrowing
@@ -248,7 +253,7 @@ def pruned_visits(
     n = np.int64(record["count"])
     opened = np.int64(record["opened"])
     total = np.int64(record["visits"]) - 1
-    explore = s[0]["explore"][min(total, TABLED - 1)]
+    explore = exploration_factor(s, np.float64(total))
     forced = tree["full"] and c[0]["noise"] and c[0]["forced_playouts"] > 0.0
     most = np.int64(-1)
     best = np.int64(0)

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.jit import Number, borrowing
+from variant_ai.core.jit import Number, borrowing, inlined
 from variant_ai.core.search.compiled_settings import (
     ADAPTIVE,
     CATCH_UP,
@@ -70,6 +70,30 @@ def unvisited_value(g: Arrays, s: Settings, node: Number) -> Number:
     return max(np.float64(g.nodes[node]["q"]) - s[0]["q_unvisited_reduction"], -1.0)
 
 
+@inlined
+def exploration_factor(s: Settings, total: Number) -> Number:
+    """c(s) sqrt(N(s)) for a sum of visits ([CrazyAra-preprint] eq. 2, 3); `compiled_settings.exploration`
+    makes the table."""
+    whole = np.int64(total)
+    if 0 <= whole < TABLED and whole == total:
+        return np.float64(s[0]["explore"][whole])
+    base = s[0]["cpuct_base"]
+    return (math.log((total + base + 1.0) / base) + s[0]["cpuct_init"]) * math.sqrt(total)
+
+
+@inlined
+def visit_divisor(s: Settings, total: Number) -> Number:
+    """d(s) for a sum of visits ([CrazyAra-preprint] eq. 11); `compiled_settings.divisor` makes the
+    table."""
+    whole = np.int64(total)
+    if 0 <= whole < TABLED and whole == total:
+        return np.float64(s[0]["divisor"][whole])
+    if s[0]["u_divisor"] != ADAPTIVE:
+        return np.float64(s[0]["u_divisor"])
+    low = s[0]["u_min"]
+    return low - math.exp(-total / s[0]["u_base"]) * (low - s[0]["u_init"])
+
+
 @borrowing
 def select_edge(
     g: Arrays, s: Settings, node: Number, root_priors: NDArray[np.float32], end: Number
@@ -86,19 +110,7 @@ def select_edge(
     own = root_priors.shape[0] > 0
     virtual = settings["virtual_loss"]
     total = np.int64(record["visits"]) - 1 + virtual * np.int64(record["pending"])
-    whole = np.int64(total)
-    if 0 <= whole < TABLED and whole == total:
-        explore = settings["explore"][whole]
-        divisor = settings["divisor"][whole]
-    else:
-        base = settings["cpuct_base"]
-        explore = (math.log((total + base + 1.0) / base) + settings["cpuct_init"]) * math.sqrt(
-            total
-        )
-        divisor = settings["u_divisor"]
-        if divisor == ADAPTIVE:
-            low = settings["u_min"]
-            divisor = low - math.exp(-total / settings["u_base"]) * (low - settings["u_init"])
+    explore, divisor = exploration_factor(s, total), visit_divisor(s, total)
     unvisited = unvisited_value(g, s, node)
     solver = settings["solver"]
     follows = settings["backup"] == CATCH_UP  # an edge's Q is that of its child
