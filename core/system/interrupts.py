@@ -106,6 +106,20 @@ def _handle(handler: Callable[[int, FrameType | None], None]) -> dict[signal.Sig
     return before
 
 
+@contextlib.contextmanager
+def handlers_kept() -> Iterator[None]:
+    """Restore the handlers of signals that a library replaces within this context. Outside the main
+    thread this does nothing."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, old in before.items():
+                if signal.getsignal(number) != old:
+                    signal.signal(number, old)
+
+
 class _Program:
     """Stage of this process, if it runs one of our programs and not another one that imports us."""
 

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from variant_ai.core.errors import VariantAIError
+from variant_ai.core.system.interrupts import handlers_kept
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,12 +40,13 @@ def connect(address: str) -> Any:
     if ray.is_initialized():
         return ray
     try:
-        ray.init(
-            address=address,
-            include_dashboard=False if address == LOCAL else None,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        with handlers_kept():  # Ray's own answer to SIGTERM saves nothing
+            ray.init(
+                address=address,
+                include_dashboard=False if address == LOCAL else None,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
     except Exception as error:  # Ray raises all kinds, also Exception itself
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         if address == LOCAL:

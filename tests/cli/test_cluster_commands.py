@@ -22,6 +22,7 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.system import ray_cluster
+from variant_ai.core.system.interrupts import handlers_kept
 from variant_ai.core.system.ray_cluster import ClusterPool, connect
 from variant_ai.plugins import registry
 
@@ -129,6 +130,19 @@ def test_ray_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
         connect("local")
 
 
+def test_handlers_of_signals_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray sets its own for SIGTERM, on which nothing would be saved."""
+
+    def init(**_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    stand_in = SimpleNamespace(is_initialized=lambda: False, init=init)
+    monkeypatch.setitem(sys.modules, "ray", stand_in)
+    before = signal.getsignal(signal.SIGTERM)
+    assert connect("local") is stand_in
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [
@@ -158,13 +172,14 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("RAY_worker_niceness", "0")  # tasks would wait for all other tests
     found = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(found))  # for the tasks below
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    connect(cluster.address)
-    yield cluster
-    import ray
+    with handlers_kept():
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+        connect(cluster.address)
+        yield cluster
+        import ray
 
-    ray.shutdown()
-    cluster.shutdown()
+        ray.shutdown()
+        cluster.shutdown()
 
 
 def begin(folder: Path) -> None:

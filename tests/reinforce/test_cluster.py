@@ -20,6 +20,7 @@ from variant_ai.core.reinforce.cluster.cluster_games import ClusterGames
 from variant_ai.core.reinforce.cluster.cluster_player import PlayerSetup
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher
+from variant_ai.core.system.interrupts import handlers_kept
 from variant_ai.core.train.run.checkpoint import list_checkpoints
 from variant_ai.core.train.run.run_folder import CHECKPOINTS
 from variant_ai.plugins import registry
@@ -40,12 +41,13 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     monkeypatch.setenv("RAY_worker_niceness", "0")  # players would wait for all other tests
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
-    cluster.add_node(num_cpus=1)
-    ray.init(address=cluster.address, log_to_driver=False)
-    yield cluster
-    ray.shutdown()
-    cluster.shutdown()
+    with handlers_kept():
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+        cluster.add_node(num_cpus=1)
+        ray.init(address=cluster.address, log_to_driver=False)
+        yield cluster
+        ray.shutdown()
+        cluster.shutdown()
 
 
 def players() -> list[int]:
@@ -59,6 +61,14 @@ def players() -> list[int]:
         if line.startswith(PLAYER):
             found.append(number)
     return found
+
+
+def wait_for_players(count: int) -> None:
+    """Wait until so many run, so that a fault meets one."""
+    end = time.monotonic() + 60
+    while len(players()) < count and time.monotonic() < end:
+        time.sleep(0.1)
+    assert len(players()) >= count
 
 
 class Watched(ClusterGames):
@@ -88,7 +98,7 @@ def test_players_and_nodes_come_and_go(cluster: Any, tmp_path: Path) -> None:
         learning={"size": {"blocks": 1, "channels": 8}, "batch": 64, "checkpoint_every": 20},
         variety={"max_plies": 60},
         ladder={"games": 0},
-        cluster={"seconds": 0.3},
+        cluster={"seconds": 0.3, "learner_cpus": 0},  # a player on each processor
     )
     setup = PlayerSetup(
         spec.model_dump_json(by_alias=True, exclude_defaults=True), settings, registered_rules
@@ -112,6 +122,7 @@ def test_players_and_nodes_come_and_go(cluster: Any, tmp_path: Path) -> None:
     def playing(generation: int, positions: int, wanted: int) -> None:
         """Cause a fault early in each generation."""
         if generation not in done and len(done) < len(faults) and positions < wanted:
+            wait_for_players(4 if len(done) < 2 else 3)
             faults[len(done)]()
             done.append(generation)
 
