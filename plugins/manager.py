@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from variant_ai.core.errors import PluginError, SpecError, UnknownNameError, VariantAIError
-from variant_ai.core.factories import INPUT_ENCODERS, LABEL_ENCODERS, RULES_ENGINES
+from variant_ai.core.factories import DIALECTS, INPUT_ENCODERS, LABEL_ENCODERS, RULES_ENGINES
 from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, home_path
 from variant_ai.plugins.hookspecs import (
     CommandEntry,
@@ -291,6 +291,7 @@ def _registered_names() -> dict[tuple[str, ...], tuple[str, tuple[str, ...]]]:
         ("rules", "engine"): (RULES_ENGINES.kind, RULES_ENGINES.names),
         ("encoder", "input"): (INPUT_ENCODERS.kind, INPUT_ENCODERS.names),
         ("encoder", "labels"): (LABEL_ENCODERS.kind, LABEL_ENCODERS.names),
+        ("protocols",): (DIALECTS.kind, DIALECTS.names),
     }
 
 

@@ -93,7 +93,7 @@ SWITCH_INTERVAL = 0.0005
     type=Protocol(),
     default="auto",
     show_default=True,
-    help="Protocol of the client, or one of a plugin; auto: its first word decides.",
+    help="Protocol of the client, those of plugins included; auto: its first word decides.",
 )
 @click.option(
     "--option",

@@ -180,7 +180,9 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
     if rules.counting != "none":
         lines.append(f"Moves are counted as in {rules.counting}.")
     if spec.hands is not None and spec.hands.captured == "leaves the game":
-        lines.append(f"Pieces in hand at the start ({' '.join(spec.hands.order)}) may be dropped.")
+        held = any(map(str.isalpha, rules.start.split()[0].partition("[")[2]))
+        given = "at the start" if held else "that a FEN gives"
+        lines.append(f"Pieces in hand {given} ({' '.join(spec.hands.order)}) may be dropped.")
     elif spec.hands is not None:
         promoted = {"reverts": "reverts to what it was", "keeps": "keeps its kind"}
         lines.append(

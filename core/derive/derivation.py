@@ -186,7 +186,7 @@ def _leave_rules_to_the_engine(tree: dict[str, Any]) -> None:
             piece.pop(word, None)
         piece.get("promotes", {}).pop("must", None)
     tree.pop("castling", None)
-    for word in ("insufficient_material", "wins"):
+    for word in ("insufficient_material", "wins", "shuffle"):
         tree["rules"].pop(word, None)
     tree["input"] = input_planes_of(tree)
 
@@ -247,7 +247,7 @@ def _close(tree: dict[str, Any], symbol: str, dx: int, dy: int, to: str) -> None
         promotes = piece.setdefault("promotes", {"at": everywhere, "to": []})
         promotes.pop("must", None)
         promotes["at"] = everywhere
-        if to not in promotes["to"]:
+        if isinstance(promotes["to"], list) and to not in promotes["to"]:
             promotes["to"].append(to)
             return
     if (dx, dy) == (0, 0):

@@ -71,8 +71,8 @@ class PieceTypes:
         origin_of = {
             target: letter
             for letter, piece in spec.pieces.items()
-            if piece.promotes is not None and piece.promotes.to != "captured pieces"
-            for target in piece.promotes.to
+            if piece.promotes is not None
+            for target in piece.promotes.of_both
         }
 
         def hand_index(symbol: str, twin: bool) -> int:

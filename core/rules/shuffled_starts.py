@@ -1,4 +1,4 @@
-"""Start positions of variants with `shuffle:`, by number.
+"""Start positions of variants with `shuffle: chess960`, by number.
 
 Chess960 numbers its 960 first ranks as Scharnagl does: the usual one is 518. The number is divided in
 turn by 4 (file of the light-squared bishop), 4 (the dark-squared one), 6 (the queen, among the empty
@@ -31,10 +31,12 @@ def castles_from_any_files(spec: VariantSpec) -> bool:
 def shuffled_start(spec: VariantSpec, number: int) -> str:
     """FEN of a start position, with the files of the rooks as castling rights.
 
-    number: 0 to 959. Raises SettingError for another number, or a variant without `shuffle:`.
+    number: 0 to 959. Raises SettingError for another number, or another variant.
     """
     if not is_shuffled(spec):
-        raise SettingError(f"{spec.variant} has one start position; no `shuffle:` in its spec")
+        raise SettingError(
+            f"{spec.variant} has one start position; no `shuffle: chess960` in its spec"
+        )
     if not 0 <= number < STARTS:
         raise SettingError(f"start position {number}: accepted are 0 to {STARTS - 1}")
     rank = _first_rank(number)

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from variant_ai.core.errors import SpecError, unknown
-from variant_ai.core.factories import DIALECTS
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.catalogue import unknown_fairy_variant
 from variant_ai.core.spec.files.fairy_ini import read_ini
@@ -36,6 +35,8 @@ _PATH = re.compile(r"[Mm][MmLlHhVvCcSsQqTtAaZz0-9., +-]*\Z")
 """Path of a figure; nothing else gets into a picture."""
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}\Z")
 _RETURNS = re.compile(r"returns as (.+)\Z")
+MAX_CASTLING_FILES = 10
+"""Files of boards on which king and rook may castle from any of them."""
 _WIN_WORDS = ("piece", "reaches", "checks", "extinct", "lost", "left", "safe", "race", "held")
 _WIN_ITEMS = (
     ["piece", "reaches"], ["piece", "reaches", "safe"], ["piece", "reaches", "race"],
@@ -182,6 +183,9 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
         if rules.explodes and not royal.isdisjoint(becomes):
             message = "a player loses if the king explodes, so each has one; accepted: other pieces"
             yield Issue(("pieces", letter, "promotes"), message)
+    if rules.checks == "ignored" and not rules.explodes:
+        message = "'ignored' is about kings that may explode; without `explodes: true` and without a royal piece"
+        yield Issue(("rules", "checks"), f"{message} there are no checks anyway; accepted: 'may'")
     if rules.checks == "ignored" and any(piece.royal for piece in spec.pieces.values()):
         message = "'ignored', but a piece has `royal: true`; accepted: 'may', or no royal piece"
         yield Issue(("rules", "checks"), message)
@@ -243,7 +247,6 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
                 yield Issue((*path, key), unknown("piece", letter, list(spec.pieces)))
         yield from zone_issues(spec, (*path, "reaches"), win.reaches)
     yield from _start_issues(spec)
-    yield from unknown_words(("protocols",), "protocol", spec.protocols, DIALECTS.names)
     if spec.training.lr_min > spec.training.lr_max:
         yield Issue(("training", "lr_min"), "lr_min is greater than lr_max")
     low, high = spec.training.momentum
@@ -269,8 +272,12 @@ def _shuffle_issues(spec: VariantSpec) -> Iterator[Issue]:
         return
     if spec.rules.engine != "kernel":
         yield Issue(
-            path, f"the engine {spec.rules.engine!r} has no shuffled starts; use the kernel"
+            path,
+            f"the engine {spec.rules.engine!r} castles from fixed squares only; use the kernel",
         )
+    if spec.board.files > MAX_CASTLING_FILES:
+        most = f"the kernel castles from any files on at most {MAX_CASTLING_FILES}"
+        yield Issue(path, f"{spec.board.files} files; {most}; use `none`")
     rows = spec.rules.start.split()[0].partition("[")[0].split("/")
     standard = sorted(rows[-1]) == sorted("RNBQKBNR") and rows[0] == rows[-1].lower()
     if spec.rules.shuffle == "chess960" and not standard:

@@ -20,7 +20,7 @@ from variant_ai.core.spec.files.yaml_reader import (
     yaml_path,
 )
 from variant_ai.core.spec.inheritance import read_spec_file, read_spec_tree
-from variant_ai.core.spec.issues import Issue
+from variant_ai.core.spec.issues import Issue, unknown_words
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
 
@@ -53,7 +53,9 @@ def _parsed_spec(tree: YamlNode, where: str, known: Known | None) -> VariantSpec
         given: Any = spec
         for word in path:
             given = getattr(given, word)
-        if given not in names:
+        if isinstance(given, tuple):
+            issues += unknown_words(path, kind, given, sorted(names))
+        elif given not in names:
             issues.append(Issue(path, unknown(kind, given, sorted(names))))
     if issues:
         raise located_error((located_message(tree, i.path, i.message) for i in issues), where)

@@ -289,7 +289,7 @@ def promotion_choices(spec: VariantSpec, letter: str) -> tuple[str, ...]:
         return ()
     if promotes.to == "captured pieces":
         return tuple(p for p, piece in spec.pieces.items() if p != letter and not piece.royal)
-    return tuple(dict.fromkeys((*promotes.to, *promotes.second)))
+    return promotes.of_both
 
 
 def all_promotion_choices(spec: VariantSpec) -> tuple[str, ...]:

@@ -74,6 +74,17 @@ class Promotes(Model):
         "zone, or only on squares from which the piece could not move again",
     )
 
+    def choices(self, colour: int) -> tuple[str, ...]:
+        """Choices of a player (0 the first); none with `captured pieces`."""
+        if self.to == "captured pieces":
+            return ()
+        return self.second if colour and self.second else self.to
+
+    @property
+    def of_both(self) -> tuple[str, ...]:
+        """Choices of both players in the order of the policy; none with `captured pieces`."""
+        return tuple(dict.fromkeys((*self.choices(0), *self.choices(1))))
+
 
 class Piece(Model):
     """One type of piece. The order of pieces in the file is the order of planes."""
@@ -194,9 +205,9 @@ class Rules(Model):
     start: str = Field(description="FEN of the start position")
     shuffle: Literal["none", "chess960", "as in the FEN"] = Field(
         default="none",
-        description="first ranks of new games: as in `start`, or one of the 960 of Fischer random "
-        "chess; with it, or in games from any FEN, king and rook castle from any files to the squares "
-        "of `castling:`",
+        description="first ranks of new games: as in `start` (`none` and `as in the FEN`), or one of the "
+        "960 of Fischer random chess; with that and `as in the FEN`, king and rook castle from any files "
+        "to the squares of `castling:`",
     )
     checkmate: Literal["loss", "draw", "win"] = Field(
         default="loss", description="result for the side that has no legal move and is in check"

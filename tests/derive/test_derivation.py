@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
-from variant_ai.core.derive.derivation import UNSTORED, derive, read_tree
+from variant_ai.core.derive.derivation import UNSTORED, derive, draft_for_fairy, read_tree
 from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import SpecError, UnknownNameError
 from variant_ai.core.rules import make_rules
@@ -116,6 +116,14 @@ def test_choices_of_promotion_are_found() -> None:
         assert found.tree["pieces"]["P"]["promotes"]["to"] == "captured pieces"
     chess = derive("chess", positions=20).tree["pieces"]["P"]["promotes"]
     assert "second" not in chess and sorted(chess["to"]) == list("BNQR")
+
+
+def test_castling_from_any_files_is_left_to_the_engine() -> None:
+    """A variant that needs Fairy-Stockfish for another reason still gets a spec."""
+    tree = derive("caparandom", positions=20).tree
+    tree["pieces"]["P"]["promotes"]["to"] = "captured pieces"
+    drafted = read_tree(draft_for_fairy(tree, 0, []))
+    assert (drafted.rules.engine, drafted.rules.shuffle) == ("fairy", "none")
 
 
 def test_pieces_from_another_board_may_be_dropped() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from variant_ai.core.errors import DataError, PluginError, SpecError, UnknownNameError
 from variant_ai.core.factories import RULES_ENGINES
-from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.core.spec import builtin_specs
 from variant_ai.core.spec.catalogue import user_specs
 from variant_ai.plugins import (
     API_VERSION,
@@ -607,8 +607,8 @@ def test_what_is_chosen_by_name_is_offered_to_the_core(
     spec = tmp_path / "mine.yaml"
     words = "encoder: mine-planes\nprotocols: [mine-talk, uci]\n"
     spec.write_text(f"extends: minixiangqi\nvariant: mine\n{words}")
-    with pytest.raises(SpecError, match="unknown protocol 'mine-talk'"):
-        load_spec(spec)
+    with pytest.raises(SpecError, match=r"mine.yaml:4:\d+: .*unknown protocol 'mine-talk'"):
+        found.variant(str(spec))
     assert found.register(
         plugin(
             register_encoders=[

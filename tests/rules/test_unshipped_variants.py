@@ -16,6 +16,7 @@ from variant_ai.cli.variants.spec_text import rules_in_words
 from variant_ai.core.draw.svg import board_svg
 from variant_ai.core.draw.terminal import board_text
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import FenError, SpecError
 from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.rules import make_rules
@@ -356,6 +357,7 @@ def test_a_side_that_may_only_check_has_quiet_moves_where_captures_are_forced() 
         ({"checks": "never", "wins": [{"extinct": "K"}]}, "there are no checks"),
         ({"checkmate": "win", "wins": [{"extinct": "K"}]}, "there are no checks"),
         ({"checked_king": "only captures", "wins": [{"extinct": "K"}]}, "there are no checks"),
+        ({"checks": "ignored", "wins": [{"extinct": "K"}]}, "no checks anyway"),
         ({"wins": [{"piece": "K", "reaches": "rank 8", "race": True, "held": True}]}, "given"),
     ],
 )
@@ -381,6 +383,63 @@ def test_a_checked_king_that_may_only_capture() -> None:
     ):
         texts = [uci(rules.types, 8, m) for m in rules.legal_moves(rules.position(fen)).tolist()]
         assert {text for text in texts if text.startswith("e1")} == king_moves, fen
+
+
+def house_of(hands: dict[str, Any]) -> VariantSpec:
+    """Crazyhouse in which the second player's pawn promotes to a queen, and the first one's does not."""
+    data = load_spec(builtin_specs()["crazyhouse"]).model_dump(by_alias=True)
+    both = {"at": "rank 8", "to": ["N"], "second": ["Q"], "must": True}
+    data["pieces"] = {**data["pieces"], "P": {**data["pieces"]["P"], "promotes": both}}
+    data.update(fairy=None, policy="derived", hands={**data["hands"], **hands})
+    return VariantSpec.model_validate(data, strict=False)
+
+
+def test_choices_of_the_second_player_count_everywhere() -> None:
+    """What a captured piece becomes, how many may be in hand, and which material may win."""
+    rules = make_rules(house_of({}))
+    position = rules.position("k7/8/8/8/7R/8/K6p/8[] b - - 0 1")
+    for text in ("h2h1q", "h4h1"):
+        moves = {uci(rules.types, 8, m): m for m in rules.legal_moves(position).tolist()}
+        position = rules.play(position, moves[text])
+    assert "[P]" in rules.fen(position)
+    keeps = make_rules(house_of({"promoted": "keeps"}))
+    assert "[QQQ]" in keeps.fen(keeps.position("4k3/8/8/8/8/8/8/4K3[QQQ] w - - 0 1"))
+    data = ends_of({"insufficient_material": True}, royal=True).model_dump(by_alias=True)
+    both = {"at": "rank 8", "to": ["N"], "second": ["Q"], "must": True}
+    data["pieces"]["P"] = {**data["pieces"]["P"], "promotes": both}
+    chess = make_rules(VariantSpec.model_validate(data, strict=False))
+    assert chess.outcome(chess.position("4k3/3p4/8/8/8/8/8/4K3 w - - 0 1")) is None
+
+
+def test_only_captures_needs_plain_attackers() -> None:
+    spec = ends_of({"checked_king": "only captures"}, royal=True).model_dump(by_alias=True)
+    spec["pieces"]["R"] = piece("mRcpR")
+    with pytest.raises(SpecError, match="with hoppers or lame leapers"):
+        make_rules(VariantSpec.model_validate(spec, strict=False))
+
+
+def test_castling_from_any_files_is_for_boards_of_ten() -> None:
+    data = load_spec(builtin_specs()["chess960"]).model_dump(by_alias=True)
+    data["board"]["files"] = 11
+    data["rules"] = {**data["rules"], "shuffle": "as in the FEN"}
+    data["rules"]["start"] = "rnbqkbnr3/11/11/11/11/11/11/RNBQKBNR3 w KQkq - 0 1"
+    data.update(fairy=None, policy="derived", symmetry=[])
+    issues = [issue.message for issue in check(VariantSpec.model_validate(data, strict=False))]
+    assert any("at most 10" in text for text in issues), issues
+
+
+def test_pieces_that_are_not_royal_castle_on_fairy_too() -> None:
+    """A move that was read from its code is the legal one."""
+    data = {**CHESS, "variant": "ends", "fairy": "extinction"}
+    data["pieces"] = {**CHESS["pieces"], "K": piece("K")}
+    wins = [{"extinct": "K"}]
+    more = {"insufficient_material": False, "wins": wins, "engine": "fairy"}
+    data["rules"] = {**CHESS["rules"], **more}
+    spec = VariantSpec.model_validate(data, strict=False)
+    rules, codec = make_rules(spec), MoveCodec(spec)
+    position = rules.position("4k3/8/8/8/8/8/8/R3K2R w KQ - 0 1")
+    for move in rules.legal_moves(position).tolist():
+        assert codec.decode(position, codec.encode(position, move)) == move
 
 
 def test_pieces_that_are_not_royal_castle() -> None:

@@ -210,7 +210,7 @@ def _without_counters(fen: str) -> str:
 
 def random_starts(rules: Rules, count: int | None, seed: int) -> tuple[Opening, ...]:
     """Different start positions in random order, at most `count`, None: all; the only one of a variant
-    without `shuffle:`."""
+    without `shuffle: chess960`."""
     if not is_shuffled(rules.spec):
         return (Opening(),)
     numbers = random.Random(f"starts {seed}").sample(range(STARTS), min(count or STARTS, STARTS))
@@ -221,7 +221,7 @@ def random_lines(
     rules: Rules, count: int, plies: tuple[int, int], seed: int
 ) -> tuple[Opening, ...]:
     """Sample at most `count` lines of random legal moves to different positions, none of which ends
-    the game; with `shuffle:` from random start positions. plies: minimum and maximum. Without such a
+    the game; with `shuffle: chess960` from random start positions. plies: minimum and maximum. Without such a
     line the start position is returned."""
     chance = random.Random(f"random lines {seed}")
     found: dict[str, Opening] = {}
@@ -251,7 +251,7 @@ class OpeningSampler:
 
     def opening(self, number: int) -> Opening:
         """Given opening of game `number`; instead of the start position, a random one with
-        `shuffle:`."""
+        `shuffle: chess960`."""
         opening = self.openings[number % len(self.openings)]
         if opening == Opening():
             chance = random.Random(f"start {self.seed} {number}")

@@ -100,7 +100,7 @@ class FairyMoves:
     ) -> tuple[int, int]:
         """Kind and argument of a move without a suffix."""
         piece = self.types.all[piece_type(code)].piece
-        if piece.royal:
+        if piece_type(code) in self.types.castling_types:
             for right in self.types.castling_rights:
                 held = int(position["castling"][0]) >> right.bit & 1
                 if held and (right.king_from, right.king_to) == (origin, target):

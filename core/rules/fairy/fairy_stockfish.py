@@ -92,6 +92,7 @@ def spec_settings(spec: VariantSpec, *, move_count: bool, chase: bool) -> dict[s
         "stalematePieceCount": "true" if rules.stalemate == "fewer pieces win" else "false",
         # Only if the spec has it: older specs leave it to the named variant.
         **({"checkmateValue": rules.checkmate} if rules.checkmate != "loss" else {}),
+        **({"makpongRule": "true"} if rules.checked_king != "may move" else {}),
         **({"chess960": "true"} if rules.shuffle != "none" else {}),
     }
 

@@ -137,6 +137,13 @@ def missing_words(spec: VariantSpec) -> list[str]:
     }
     for word in (word for word, given in plain.items() if given):
         missing += [f"{word} with {name}" for name, given in others.items() if given]
+    if rules.checked_king != "may move" and any(
+        move.capture and (move.hop or move.lame)
+        for piece in spec.pieces.values()
+        for word in piece.words
+        for move in parse_betza(word)
+    ):
+        missing.append("`checked_king: only captures` with hoppers or lame leapers")
     if rules.bare_king == "draw":
         missing.append(f"`bare_king: {rules.bare_king}`")
     if spec.policy != "derived" and "pass" in spec.policy:
@@ -218,7 +225,7 @@ def _number_of_choices(kind: PieceType, types: PieceTypes) -> int:
         return 0
     if promotes.to == "captured pieces":
         return len(types)
-    return max(len(promotes.to), len(promotes.second))
+    return len(promotes.of_both)
 
 
 def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
@@ -234,8 +241,7 @@ def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry:
             if promotes.to == "captured pieces":
                 choices = [t.index for t in types.all if t.index not in (kind.index, types.royal)]
             else:
-                symbols = promotes.second if colour and promotes.second else promotes.to
-                choices = [types.promoted(symbol) for symbol in symbols]
+                choices = [types.promoted(symbol) for symbol in promotes.choices(colour)]
             row = code * MAX_CHOICES
             table["choices"][row] = len(choices)
             table["choices"][row + 1 : row + 1 + len(choices)] = choices
@@ -388,7 +394,7 @@ def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
     if promotes is not None and not kind.twin:
         if promotes.to == "captured pieces":
             return MATES
-        choices = [_mating(types.by_symbol[s], types, geometry) for s in promotes.to]
+        choices = [_mating(types.by_symbol[s], types, geometry) for s in promotes.of_both]
         return MATES if MATES in choices else NEEDS_HELP
     if piece.royal or _never_meets_the_king(kind, types, geometry):
         return NEVER_MATES

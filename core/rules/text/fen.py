@@ -2,15 +2,16 @@
 
     board [pocket]   side   castling e.p.   checks left   halfmove clock   move number
 
-Variants with `shuffle:` write the files of the rooks as castling rights, and the number of a start
-position alone stands for its FEN.
+Variants with `shuffle:` write the files of the rooks as castling rights; with `shuffle: chess960` the number
+of a start position alone stands for its FEN.
 
 A variant's FEN has the fields of its start position: shogi has no castling and no e.p. field,
 three-check has one for the checks left, and makruk has the counting limit in the e.p. field and the
 counted plies as clock. Missing fields at the end get defaults.
 
 Some forms are read but never written: pockets as `/Qn` after the last rank and as `[-]`, letters
-of `also:`, side `r` for the first player, checks given as `+1+0` at the end. Castling rights are
+of `also:`, side `r` for the first player, checks given as `+1+0` at the end, an e.p. field with the square
+of the pawn (`d3d4`). Castling rights are
 kept only if king and rook are on their squares (with `shuffle:`, anywhere on their first rank), and
 an e.p. square only if it can be captured on, so that equal positions have equal records. The key is
 left 0 for the rules engine.

@@ -118,8 +118,8 @@ class PieceLimits:
         pending = [kind.piece]
         while pending:
             promotes = pending.pop().promotes
-            if promotes is not None and promotes.to != "captured pieces":
-                more = set(promotes.to) - found
+            if promotes is not None:
+                more = set(promotes.of_both) - found
                 found |= more
                 pending += [self.types.by_symbol[symbol].piece for symbol in more]
         return found
@@ -151,7 +151,8 @@ class PieceLimits:
             if promotes is None or other.twin or other is kind:
                 continue
             captured = promotes.to == "captured pieces"
-            if captured or kind.index in (self.types.promoted(symbol) for symbol in promotes.to):
+            choices = (self.types.promoted(symbol) for symbol in promotes.choices(colour))
+            if captured or kind.index in choices:
                 if promotes.on == "from or to":
                     return self.geometry.everywhere
                 found |= self.geometry.zone(promotes.at, colour)
