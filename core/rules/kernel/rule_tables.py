@@ -386,9 +386,11 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
 
 
 def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
-    """Ability of a type to mate, from its movement, as Fairy-Stockfish has it: a knight, or a bishop and
-    its like on squares of one colour, need help; other pieces may mate alone; a piece that promotes
-    counts as its best choice."""
+    """Ability of a type to mate, from its movement, as Fairy-Stockfish has it.
+
+    A knight or one that is half a knight (`mNcR`), or a bishop and its like on squares of one colour, need
+    help; other pieces may mate alone. A piece that promotes counts as its best choice.
+    """
     piece = kind.piece
     promotes = piece.promotes
     if promotes is not None and not kind.twin:
@@ -403,7 +405,9 @@ def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
     moves = [move for word in piece.words for move in parse_betza(word)]
     if any(set(moves) == set(parse_betza(word)) for word in ("B", "F", "A", "FA", "nA")):
         return COLOUR_BOUND
-    return NEEDS_HELP if set(moves) == set(parse_betza("N")) else MATES
+    mixed = ("N", "mNcB", "mBcN", "mNcR", "mRcN")
+    needs_help = any(set(moves) == set(parse_betza(word)) for word in mixed)
+    return NEEDS_HELP if needs_help else MATES
 
 
 def _never_meets_the_king(kind: PieceType, types: PieceTypes, geometry: Geometry) -> bool:
