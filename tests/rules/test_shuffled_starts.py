@@ -169,7 +169,10 @@ def test_a_letter_that_is_no_right_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("rules: {shuffle: chess960, engine: fairy}", "engine 'fairy' castles from fixed squares only"),
+        (
+            "rules: {shuffle: chess960, engine: fairy}",
+            "engine 'fairy' castles from fixed squares only",
+        ),
         (
             "rules: {shuffle: chess960, start: 'rbbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RBBQKBNR w KQkq - 0 1'}",
             "R N B Q K B N R on the first rank",
