@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
 
 
+SWITCH_INTERVAL = 0.0005
+"""Seconds that a thread may hold Python's lock, so that `stop` does not wait for a search."""
+
+
 class Protocol(click.ParamType):  # type: ignore[type-arg]  # click 8.1 has no arguments
     """Name of a protocol, those of plugins included, or `auto`."""
 
@@ -57,10 +61,6 @@ class Protocol(click.ParamType):  # type: ignore[type-arg]  # click 8.1 has no a
         if value not in (names := ("auto", *DIALECTS.names)):
             self.fail(unknown("protocol", value, names), param, ctx)
         return value
-
-
-SWITCH_INTERVAL = 0.0005
-"""Seconds that a thread may hold Python's lock, so that `stop` does not wait for a search."""
 
 
 @click.command(

@@ -41,7 +41,7 @@ from variant_ai.core.engine.line_io import MAX_LINE, InputLine, LineWriter
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
 from variant_ai.core.engine.protocols.engine_options import SHUFFLED, VARIANT
 from variant_ai.core.engine.protocols.uci import Dialect, Identity, shown
-from variant_ai.core.errors import PluginError, VariantAIError
+from variant_ai.core.errors import VariantAIError
 from variant_ai.core.factories import DIALECTS
 from variant_ai.core.system import compilation_progress as compilation
 
@@ -122,15 +122,11 @@ class Session:
                 self._prefer_variant_for(found.name)
 
     def _dialects(self) -> Iterator[Dialect]:
-        """All protocols; one of a plugin that cannot be made is left out, and the client told."""
+        """Yield all protocols. One that cannot be made, of a plugin, is reported and left out."""
         for name in DIALECTS.names:
             try:
                 yield DIALECTS.load(name)()
-            except PluginError as error:
-                self._error(str(error))
             except Exception as error:
-                if name in DIALECTS.builtin:
-                    raise
                 self._error(f"protocol {name!r}: {type(error).__name__}: {error}")
 
     # --- the reading thread --------------------------------------------------------------------

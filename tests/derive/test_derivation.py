@@ -127,7 +127,7 @@ def test_castling_from_any_files_is_left_to_the_engine() -> None:
 
 
 def test_pieces_from_another_board_may_be_dropped() -> None:
-    """Bughouse: a FEN has what the partner has captured."""
+    """Bughouse: the pieces that the partner has captured come by FEN."""
     found = derive("bughouse", positions=40)
     assert found.engine == "kernel", found.why_fairy
     spec = read_tree(found.tree)

@@ -64,7 +64,7 @@ def players() -> list[int]:
 
 
 def wait_for_players(count: int) -> None:
-    """Wait until so many run, so that a fault meets one."""
+    """Wait until at least `count` players run, so that a fault meets one."""
     end = time.monotonic() + 60
     while len(players()) < count and time.monotonic() < end:
         time.sleep(0.1)

@@ -395,7 +395,7 @@ def house_of(hands: dict[str, Any]) -> VariantSpec:
 
 
 def test_choices_of_the_second_player_count_everywhere() -> None:
-    """What a captured piece becomes, how many may be in hand, and which material may win."""
+    """For captured pieces, for limits of the hands, and for dead positions."""
     rules = make_rules(house_of({}))
     position = rules.position("k7/8/8/8/7R/8/K6p/8[] b - - 0 1")
     for text in ("h2h1q", "h4h1"):

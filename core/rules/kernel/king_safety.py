@@ -44,19 +44,6 @@ def safe_after(
     return safe
 
 
-@inlined
-def saves_by_removal(
-    t: TablesRow, p: PositionRow, target: Number, king: Number, them: Number
-) -> Truth:
-    """Return True if no piece would check the king on `king` without the one on `target`."""
-    board = p["board"]
-    removed = board[target]
-    board[target] = 0
-    safe = not attacked(t, p, them, king)
-    board[target] = removed
-    return safe
-
-
 @njit
 def safe_explosion(
     t: TablesRow,

@@ -33,12 +33,7 @@ from variant_ai.core.rules.kernel.attacks import (
     scan_king,
 )
 from variant_ai.core.rules.kernel.game_ends import awaits_answer, variant_winner
-from variant_ai.core.rules.kernel.king_safety import (
-    safe_after,
-    safe_castled,
-    safe_explosion,
-    saves_by_removal,
-)
+from variant_ai.core.rules.kernel.king_safety import safe_after, safe_castled, safe_explosion
 from variant_ai.core.rules.kernel.move_programs import (
     CAPTURE,
     DOUBLE,
@@ -128,6 +123,8 @@ def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: Mo
     n = moves_of(table, position, us, np.int64(position["ep"]), out[0], work[0])
     if position["castling"] != 0 and work[0]["check"] == 0:
         n = castling_moves(table, position, us, out[0], n)
+    if features & ONLY_CAPTURES and work[0]["check"] != 0:
+        n = without_flight(table, position, us, out[0], n)
     if features & NEVER_CHECKS:
         n = without_checks(table, position, out[0], n)
     if features & MUST_CAPTURE:
@@ -155,6 +152,25 @@ def without_checks(t: TablesRow, p: PositionRow, out: MoveListRow, n: Number) ->
         if safe_after(t, p, origin, np.int64(moves[i] & 127), piece, OFF_BOARD, king, us):
             moves[kept] = moves[i]
             kept += 1
+    return kept
+
+
+@njit
+def without_flight(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n: Number) -> Number:
+    """Of the moves of a king in check keep only the capture of the one piece that gives it. Variants
+    with hoppers or lame leapers cannot have this rule (`missing_words`)."""
+    moves, board = out["move"], p["board"]
+    king = np.int64(p["kings"][us])
+    kept = 0
+    for i in range(n):
+        target = np.int64(moves[i] & 127)
+        flees = (moves[i] >> KIND) & 7 != DROP and (moves[i] >> ORIGIN) & 127 == king
+        captured = board[target]
+        board[target] = 0
+        if not flees or (captured != 0 and not attacked(t, p, 1 - us, king)):
+            moves[kept] = moves[i]
+            kept += 1
+        board[target] = captured
     return kept
 
 
@@ -342,8 +358,6 @@ def board_moves(
                         safe = False
                     else:
                         safe = safe_after(t, p, origin, target, piece, gone, after, them)
-                    if safe and check and is_king and t["features"] & ONLY_CAPTURES:
-                        safe = met != 0 and saves_by_removal(t, p, np.int64(target), king, them)
                     if not safe:
                         if last:
                             break

@@ -402,12 +402,14 @@ def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
         return NEVER_MATES
     if types.spec.rules.checked_king == "only captures":
         return MATES
-    moves = [move for word in piece.words for move in parse_betza(word)]
-    if any(set(moves) == set(parse_betza(word)) for word in ("B", "F", "A", "FA", "nA")):
-        return COLOUR_BOUND
-    mixed = ("N", "mNcB", "mBcN", "mNcR", "mRcN")
-    needs_help = any(set(moves) == set(parse_betza(word)) for word in mixed)
-    return NEEDS_HELP if needs_help else MATES
+    moves = {move for word in piece.words for move in parse_betza(word)}
+    for words, ability in (
+        (("B", "F", "A", "FA", "nA"), COLOUR_BOUND),
+        (("N", "mNcB", "mBcN", "mNcR", "mRcN"), NEEDS_HELP),
+    ):
+        if any(moves == set(parse_betza(word)) for word in words):
+            return ability
+    return MATES
 
 
 def _never_meets_the_king(kind: PieceType, types: PieceTypes, geometry: Geometry) -> bool:
