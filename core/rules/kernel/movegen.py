@@ -124,7 +124,7 @@ def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: Mo
     if position["castling"] != 0 and work[0]["check"] == 0:
         n = castling_moves(table, position, us, out[0], n)
     if features & ONLY_CAPTURES and work[0]["check"] != 0:
-        n = without_flight(table, position, us, out[0], n)
+        n = without_evasions(table, position, us, out[0], n)
     if features & NEVER_CHECKS:
         n = without_checks(table, position, out[0], n)
     if features & MUST_CAPTURE:
@@ -156,7 +156,9 @@ def without_checks(t: TablesRow, p: PositionRow, out: MoveListRow, n: Number) ->
 
 
 @njit
-def without_flight(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n: Number) -> Number:
+def without_evasions(
+    t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n: Number
+) -> Number:
     """Of the moves of a king in check keep only the capture of the one piece that gives it. Variants
     with hoppers or lame leapers cannot have this rule (`missing_words`)."""
     moves, board = out["move"], p["board"]
@@ -164,10 +166,10 @@ def without_flight(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n
     kept = 0
     for i in range(n):
         target = np.int64(moves[i] & 127)
-        flees = (moves[i] >> KIND) & 7 != DROP and (moves[i] >> ORIGIN) & 127 == king
+        evades = (moves[i] >> KIND) & 7 != DROP and (moves[i] >> ORIGIN) & 127 == king
         captured = board[target]
         board[target] = 0
-        if not flees or (captured != 0 and not attacked(t, p, 1 - us, king)):
+        if not evades or (captured != 0 and not attacked(t, p, 1 - us, king)):
             moves[kept] = moves[i]
             kept += 1
         board[target] = captured
