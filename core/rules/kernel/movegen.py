@@ -124,7 +124,7 @@ def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: Mo
     if position["castling"] != 0 and work[0]["check"] == 0:
         n = castling_moves(table, position, us, out[0], n)
     if features & ONLY_CAPTURES and work[0]["check"] != 0:
-        n = without_evasions(table, position, us, out[0], n)
+        n = no_evasions(table, position, us, out[0], n)
     if features & NEVER_CHECKS:
         n = without_checks(table, position, out[0], n)
     if features & MUST_CAPTURE:
@@ -156,9 +156,7 @@ def without_checks(t: TablesRow, p: PositionRow, out: MoveListRow, n: Number) ->
 
 
 @njit
-def without_evasions(
-    t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n: Number
-) -> Number:
+def no_evasions(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n: Number) -> Number:
     """Of the moves of a king in check keep only the capture of the one piece that gives it. Variants
     with hoppers or lame leapers cannot have this rule (`missing_words`)."""
     moves, board = out["move"], p["board"]
