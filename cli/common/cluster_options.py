@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from variant_ai.core.inference.choosing.evaluator_factory import Plugins
+    from variant_ai.core.nets.interface import NetworkBuilder
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
 
@@ -58,3 +59,10 @@ def registered_evaluators() -> Plugins:
     from variant_ai.plugins import registry
 
     return registry().evaluators
+
+
+def registered_builders() -> Mapping[str, NetworkBuilder]:
+    """Return the builders of networks, also those of plugins."""
+    from variant_ai.plugins import registry
+
+    return registry().builders()

@@ -10,6 +10,7 @@ import click
 
 from variant_ai.cli.common.cluster_options import (
     ray_option,
+    registered_builders,
     registered_evaluators,
     registered_rules,
 )
@@ -213,6 +214,7 @@ def _cluster_games(
         settings.model_copy(update={"threads": threads, "device": device}),
         registered_rules,
         registered_evaluators,
+        registered_builders,
     )
     return lambda done: ClusterGames(ray, setup, done, spec.variant, report=note)
 

@@ -38,8 +38,8 @@ def net_config(metadata: Mapping[str, str], path: Path) -> NetConfig:
         return NetConfig.model_validate(json.loads(metadata["net_config"]))
     except (KeyError, ValueError, ValidationError):
         raise DataError(
-            f"{path}: its metadata does not describe the net, so training cannot continue from it; "
-            "use a file written by `variant-ai train` or `variant-ai export`"
+            f"{path}: its metadata does not describe the net, which torch needs to build it; use a file "
+            "written by `variant-ai train` or `variant-ai export`"
         ) from None
 
 

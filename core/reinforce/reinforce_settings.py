@@ -219,8 +219,8 @@ class ReinforceSettings(Section):
     positions: int = Field(default=8_000, ge=1)
     """Recorded positions of a generation."""
     evaluator: str = "auto"
-    """Evaluator of self-play, as `--evaluator` takes it; `auto` is OpenVINO on a CPU, onnxruntime
-    otherwise, without a measurement."""
+    """Evaluator of self-play, as `--evaluator` takes it; `auto` is OpenVINO on a CPU, and on a
+    GPU onnxruntime or, if that has no support for it, torch, without a measurement."""
     precision: str = "auto"
     """Precision of self-play, as `--precision` takes it."""
     device: str = "cpu"

@@ -184,7 +184,7 @@ def test_entries_of_the_plugin_host_are_makers(small) -> None:  # type: ignore[n
         ("onnx@bf16", "accepted: fp16, fp32, int8"),
         ("onnx@int8", "variant-ai export .* --precision int8 -o .*model-int8.onnx"),
         ("check:onnx", "check compares two"),
-        ("torch", "use the evaluator onnx or openvino"),
+        ("torch", "its metadata does not describe the net"),
     ],
 )
 def test_rejected_names(small, evaluator: str, message: str) -> None:  # type: ignore[no-untyped-def]

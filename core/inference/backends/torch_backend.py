@@ -1,6 +1,6 @@
-"""The torch evaluator: checkpoints of a training, on CPU or GPU.
+"""The torch evaluator: checkpoints of a training and the ONNX files made of them, on CPU or GPU.
 
-Only this module of the room imports torch, when an evaluator is made.
+torch is imported when an evaluator is made, here and in `torch_graphs.py` alone of this room.
 """
 
 from __future__ import annotations
@@ -17,14 +17,23 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.inference.backends.padding import fixed_sizes
 from variant_ai.core.inference.interface import Evaluation, Evaluator, ModelInfo, evaluation_of
+from variant_ai.core.inference.model_file import (
+    ONNX_SUFFIX,
+    RUN_MODEL,
+    ModelFile,
+    read_model_file,
+)
 from variant_ai.core.nets.checksums import check_file
 from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
 from variant_ai.core.spec import VariantSpec
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
+    from torch import Tensor, nn
+
+    from variant_ai.core.inference.backends.torch_graphs import GraphedNet
 
 PRECISIONS = ("fp32", "bf16", "fp16")
 # Files of a checkpoint (core/train/run/checkpoint.py); averaged weights are preferred if there are any.
@@ -49,11 +58,14 @@ class TorchEvaluator(Evaluator):
         device: str = "cpu",
         precision: str | None = None,
         threads: int | None = None,
+        batch: int = 16,
     ) -> None:
         """Take ownership of the net.
 
         Args:
             device: `cpu`, `cuda` or `cuda:N`.
+            batch: positions usually evaluated at once. A GPU evaluates these batches, and those of
+                half, a quarter, ... of it, as CUDA graphs, and all others filled up to one of them.
             precision: fp32 (None), bf16, or on GPUs fp16; the heads always compute in fp32. On GPUs
                 torch's fp32 uses TF32 inside convolutions if the GPU has it.
             threads: torch has one number for the whole process, which this sets.
@@ -90,6 +102,9 @@ class TorchEvaluator(Evaluator):
         # this use of `to` is missing in torch's type hints; weights of other ranks are unchanged.
         placed.to(memory_format=torch.channels_last)
         self._net: nn.Module = placed.eval()
+        self._graphs: GraphedNet | None = None
+        if device != "cpu":
+            self._graphs = self._record(batch)
 
     @classmethod
     def load(
@@ -100,39 +115,66 @@ class TorchEvaluator(Evaluator):
         device: str = "cpu",
         precision: str | None = None,
         threads: int | None = None,
+        batch: int = 16,
         builders: Mapping[str, NetworkBuilder] | None = None,
     ) -> TorchEvaluator:
-        """Load the net of a checkpoint, or of the newest one of a run directory.
+        """Load the net of an fp32 ONNX file, of a checkpoint, or of the newest one of a run directory.
 
         `builders` build the nets of plugins. Raises DataError (no checkpoint, damaged, of another
-        variant or encoding) and the errors of the constructor.
+        variant or encoding; an ONNX file that does not describe its net) and the errors of the
+        constructor.
         """
-        folder = find_checkpoint_folder(path)
-        info, config = read_checkpoint_info(folder)
-        if spec is not None:
-            info.require(spec)
-        net = config.build(builders)
-        _load_weights(net, folder)
+        info, config, net = _load_net(path, spec, builders)
         shape = (config.planes, *config.board)
         return cls(
-            net, info, shape, config.actions, device=device, precision=precision, threads=threads
+            net,
+            info,
+            shape,
+            config.actions,
+            device=device,
+            precision=precision,
+            threads=threads,
+            batch=batch,
         )
 
     def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
         import torch
 
-        from variant_ai.core.nets.network import outputs_of
-
+        if self._graphs is not None:
+            return evaluation_of(self._graphs.evaluate(planes), self.info.source)
         with torch.inference_mode(), self._autocast():
             batch = torch.from_numpy(np.ascontiguousarray(planes)).to(self._device)
-            found = outputs_of(self._net, batch.contiguous(memory_format=torch.channels_last))
-            outputs = {"value": found.value, "policy": found.policy}
-            if found.wdl is not None:
-                outputs["wdl"] = found.wdl.float().softmax(1)
-            if found.plies_left is not None:
-                outputs["plies_left"] = found.plies_left
+            outputs = self._outputs(batch.contiguous(memory_format=torch.channels_last))
             arrays = {name: tensor.float().cpu().numpy() for name, tensor in outputs.items()}
         return evaluation_of(arrays, self.info.source)
+
+    def evaluate_in_pieces(self, piece: int | None) -> None:
+        if self._graphs is not None:
+            self._graphs.evaluate_in_pieces(piece)
+
+    def _outputs(self, planes: Tensor) -> dict[str, Tensor]:
+        from variant_ai.core.nets.network import outputs_of
+
+        found = outputs_of(self._net, planes)
+        outputs = {"value": found.value, "policy": found.policy}
+        if found.wdl is not None:
+            outputs["wdl"] = found.wdl.float().softmax(1)
+        if found.plies_left is not None:
+            outputs["plies_left"] = found.plies_left
+        return outputs
+
+    def _record(self, batch: int) -> GraphedNet | None:
+        """Record the net's CUDA graphs; None, with a note, for a net that cannot be recorded."""
+        from variant_ai.core.inference.backends.torch_graphs import GraphedNet
+
+        try:
+            return GraphedNet(
+                self._outputs, fixed_sizes(batch), self.planes_shape, self._device, self._autocast
+            )
+        except RuntimeError as error:
+            reason = str(error).splitlines()[0]
+            self.notes = (f"{self.info.source}: runs without CUDA graphs, slower: {reason}",)
+            return None
 
     def _autocast(self) -> AbstractContextManager[Any]:
         import torch
@@ -140,10 +182,48 @@ class TorchEvaluator(Evaluator):
         if self.precision == "fp32":
             return nullcontext()
         kind: torch.dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[self.precision]
-        return torch.autocast(self._device.type, kind)
+        # A cached weight would belong to the graph in which it was converted.
+        return torch.autocast(self._device.type, kind, cache_enabled=self._device.type == "cpu")
 
     def describe(self) -> str:
         return super().describe() + ("" if self._device.type == "cpu" else f" on {self._device}")
+
+
+def _load_net(
+    path: Path, spec: VariantSpec | None, builders: Mapping[str, NetworkBuilder] | None
+) -> tuple[ModelInfo, NetConfig, nn.Module]:
+    file, folder = _find_net(path)
+    info = read_net_info(path)
+    if spec is not None:
+        info.require(spec)
+    if file is not None:
+        from variant_ai.core.nets.restore import net_config, restore
+
+        return info, net_config(file.metadata, file.path), restore(file.path, builders)
+    config = read_checkpoint_info(folder)[1]
+    net = config.build(builders)
+    _load_weights(net, folder)
+    return info, config, net
+
+
+def read_net_info(path: Path) -> ModelInfo:
+    """Read the metadata of an ONNX file, or of the checkpoint or run directory at a path. Raises
+    DataError."""
+    file, folder = _find_net(path)
+    return read_checkpoint_info(folder)[0] if file is None else file.info
+
+
+def _find_net(path: Path) -> tuple[ModelFile | None, Path]:
+    """Return the ONNX file that a path means, or None and the folder of a checkpoint, which is
+    preferred. Raises DataError."""
+    if path.suffix == ONNX_SUFFIX and not path.is_dir():
+        return read_model_file(path), path
+    try:
+        return None, find_checkpoint_folder(path)
+    except DataError:
+        if (path / RUN_MODEL).is_file():
+            return read_model_file(path / RUN_MODEL), path
+        raise
 
 
 def find_checkpoint_folder(path: Path) -> Path:

@@ -21,7 +21,7 @@ from variant_ai.core.errors import PluginError, UnknownNameError, VariantAIError
 from variant_ai.core.inference.backends.composite_backends import CheckEvaluator, ParallelEvaluator
 from variant_ai.core.inference.backends.uniform_backend import RandomEvaluator, UniformEvaluator
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.inference.model_file import ONNX_SUFFIX, PRECISIONS, find_model_file
+from variant_ai.core.inference.model_file import PRECISIONS, find_model_file
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.spec import VariantSpec
 
@@ -199,27 +199,17 @@ def make_openvino(request: EvaluatorRequest) -> Evaluator:
 
 
 def make_torch(request: EvaluatorRequest) -> Evaluator:
-    """Make a torch evaluator of a run directory or a checkpoint."""
-    model = request.need_model("torch")
-    if model.suffix == ONNX_SUFFIX:
-        raise VariantAIError(
-            f"evaluator 'torch' runs checkpoints and run directories; {model} is an ONNX file: "
-            "use the evaluator onnx or openvino"
-        )
-    from variant_ai.core.inference.backends.torch_backend import (
-        TorchEvaluator,
-        find_checkpoint_folder,
-        read_checkpoint_info,
-    )
+    """Make a torch evaluator of a run directory, a checkpoint or an ONNX file."""
+    from variant_ai.core.inference.backends.torch_backend import TorchEvaluator, read_net_info
 
-    folder = find_checkpoint_folder(model)
-    info, _ = read_checkpoint_info(folder)
+    model = request.need_model("torch")
     return TorchEvaluator.load(
-        folder,
-        info.own_spec(request.spec),
+        model,
+        read_net_info(model).own_spec(request.spec),
         device=request.device,
         precision=request.precision,
         threads=request.threads,
+        batch=request.batch,
         builders=request.builders,
     )
 

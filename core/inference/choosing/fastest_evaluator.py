@@ -120,7 +120,8 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
         elif file is not None and kind in onnx.devices():
             choices.append(Choice("onnx", device))
         # On the CPU torch has never been the fastest, and importing it takes seconds.
-        if checkpoint is not None and _torch_runs(request, device) and (not file or kind != "cpu"):
+        readable = checkpoint is not None or (file is not None and file.info.precision == "fp32")
+        if readable and _torch_runs(request, device) and (not file or kind != "cpu"):
             # torch has one number of threads for the whole process: one contender is enough
             threads = request.threads or processors() if kind == "cpu" else None
             choices.append(Choice("torch", device, threads))

@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 
+from variant_ai.core.inference.backends import onnx_backend
 from variant_ai.core.inference.choosing.evaluator_factory import AUTO, Plugins, make_evaluator
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.nets.interface import NetworkBuilder
@@ -26,15 +27,17 @@ def open_net(
     """Open a net for self-play or matches.
 
     With the evaluator `auto` on a CPU: OpenVINO if it is installed, in bf16 if the processor
-    multiplies bf16 matrices; otherwise onnxruntime. batch: positions usually evaluated at once, by
+    multiplies bf16 matrices, otherwise onnxruntime. On a GPU: onnxruntime if it has support for it,
+    otherwise torch. batch: positions usually evaluated at once, by
     default those of self-play.
 
     Raises DataError for a net of another variant or encoding, UnknownNameError, VariantAIError.
     """
     name, precision = settings.evaluator, settings.precision
-    if name == AUTO:
-        on_cpu = settings.device == "cpu"
-        name = "openvino" if on_cpu and importlib.util.find_spec("openvino") else "onnx"
+    if name == AUTO and settings.device == "cpu":
+        name = "openvino" if importlib.util.find_spec("openvino") else "onnx"
+    elif name == AUTO:
+        name = "onnx" if settings.device.partition(":")[0] in onnx_backend.devices() else "torch"
     chosen: str | None = precision
     if precision == AUTO:
         chosen = choose_precision(AUTO, choose_device("cpu")) if name == "openvino" else None
