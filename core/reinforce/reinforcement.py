@@ -116,6 +116,9 @@ class Reinforcement:
         self._players: GameSupply | None = None
         self._playing_net: int | None = None
         """Generation of the net that the players have."""
+        self._counted = 0
+        """Evaluations of the players that the state has. Players of a cluster go on while the learner
+        trains."""
 
     # --- the whole run -------------------------------------------------------------------------
 
@@ -311,7 +314,7 @@ class Reinforcement:
 
             if not enough():
                 supply = self._supply(generation, journal)
-                saved, before = time.monotonic(), supply.evaluations
+                saved = time.monotonic()
             while not enough():
                 record = supply.next_game(stop)
                 if record is not None:
@@ -319,8 +322,9 @@ class Reinforcement:
                     positions += recorded_positions(record)
                     self.watcher.playing(generation, positions, wanted)
                 if record is None or enough() or time.monotonic() - saved > SAVE_SECONDS:
-                    self.state.evaluations += supply.evaluations - before
-                    saved, before = time.monotonic(), supply.evaluations
+                    evaluations = supply.evaluations
+                    self.state.evaluations += evaluations - self._counted
+                    saved, self._counted = time.monotonic(), evaluations
                     self._save_clock()
                 if record is None:
                     return False

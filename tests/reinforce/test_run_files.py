@@ -15,7 +15,9 @@ from small_runs import VARIANT, small_settings
 from variant_ai.core.data.game_record import FULL_WEIGHT, GameRecord
 from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.reinforce.games.game_journal import PLAYER, GameJournal
+from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
+from variant_ai.core.reinforce.reinforcement import Reinforcement
 from variant_ai.core.reinforce.settings_file import (
     changed,
     make_settings,
@@ -25,6 +27,7 @@ from variant_ai.core.reinforce.settings_file import (
     set_word,
     settings_text,
 )
+from variant_ai.plugins import registry
 
 # --- journal -----------------------------------------------------------------------------------
 
@@ -334,3 +337,30 @@ def test_other_words_may_not_change(words: dict[str, Any], message: str) -> None
     with pytest.raises(SettingError) as error:
         changed(small_settings(), words, "runs/a")
     assert "runs/a was begun with" in str(error.value) and message in str(error.value)
+
+
+def test_evaluations_while_the_learner_trains_count(tmp_path: Path) -> None:
+    """Players of a cluster go on while the learner trains."""
+    settings = small_settings(ladder={"games": 0})
+    spec = registry().variant(settings.variant)
+    supplies: list[GameSupply] = []
+
+    class Busy(LocalGames):
+        meanwhile = 0
+
+        @property
+        def evaluations(self) -> int:
+            return super().evaluations + self.meanwhile
+
+        def use_net(self, path: Path, generation: int) -> None:
+            super().use_net(path, generation)
+            self.meanwhile = 1_000_000 * generation
+
+    def make_supply(done: set[int]) -> GameSupply:
+        supplies.append(Busy(spec, settings, done, rules=registry().rules(spec)))
+        return supplies[-1]
+
+    run = Reinforcement(settings, spec, tmp_path, supply=make_supply)
+    assert run.run()
+    (supply,) = supplies
+    assert run.state.evaluations == supply.evaluations > 2_000_000
