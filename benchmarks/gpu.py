@@ -116,7 +116,7 @@ class Contenders:
             shape = (self.config.planes, *self.config.board)
             self.made[name] = TorchEvaluator(
                 self.module, self.info, shape, self.config.actions, device=self.device,
-                precision=precision or None,
+                precision=precision or None, batch=self.batch,
             )  # fmt: skip
             return
         half = beside_name(self.path, "fp16")
