@@ -1,6 +1,6 @@
 """Game: a sequence of positions, and the ends that depend on it.
 
-A position alone shows mate, stalemate and the move count. Repetition, and who gave check or chased
+A position alone shows mate, stalemate, the move count, wins of the variant and dead positions. Repetition, and who gave check or chased
 meanwhile, needs the game. Code that plays or replays moves must therefore use the outcome of a
 `Game`, never that of a position.
 

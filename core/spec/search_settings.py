@@ -400,7 +400,7 @@ class Setting:
     compiled: bool = False
     """True if compiled code reads it: it has a field in the compiled record."""
     option: str = ""
-    """Name of the UCI option. By default the setting's name with capitals (`Max_Depth`), for a number
+    """Name of the UCI option. By default the setting's name with capitals (`Virtual_Style`), for a float
     with `Centi_` in front. Options with Centi_ or Milli_ count hundredths or thousandths."""
     option_words: Mapping[str, object] | None = None
     """Words of the option that differ from the setting's own choices, and the choices they mean."""

@@ -2,7 +2,7 @@
 
 A small net is dozens of short kernels, and launching them one by one takes longer than running them. A
 graph launches them at once. Planes and outputs pass through pinned memory, from which the GPU copies
-several times as fast. Imports torch.
+several times as fast.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from variant_ai.core.inference.backends.padding import Padding
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 WARM_UPS = 3
 """Runs before a recording, in which libraries choose their kernels and take their memory."""
@@ -56,6 +58,8 @@ class GraphedNet:
         Raises RuntimeError if the net cannot be recorded, for example because what it launches
         depends on numbers that it computes.
         """
+        import torch
+
         self._run, self._shape, self._device, self._precision = run, planes_shape, device, precision
         self._stream: Any = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._padding = Padding(sizes, planes_shape)
@@ -70,6 +74,8 @@ class GraphedNet:
         return self._padding.run(self._replay, planes)
 
     def _replay(self, planes: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+        import torch
+
         recording = self._recordings[len(planes)]
         np.copyto(recording.host_planes.numpy(), planes)
         with torch.cuda.stream(self._stream):
@@ -81,6 +87,8 @@ class GraphedNet:
         return {name: host.numpy().copy() for name, host in recording.host_outputs.items()}
 
     def _record(self, size: int) -> Recording:
+        import torch
+
         shape = (size, *self._shape)
         planes = torch.zeros(shape, device=self._device)
         with torch.inference_mode(), torch.cuda.stream(self._stream):
@@ -98,6 +106,8 @@ class GraphedNet:
         return Recording(graph, torch.zeros(shape, pin_memory=True), planes, outputs, host)
 
     def _compute(self, planes: Tensor) -> dict[str, Tensor]:
+        import torch
+
         with self._precision():
             found = self._run(planes.contiguous(memory_format=torch.channels_last))
         return {name: output.float() for name, output in found.items()}
