@@ -186,6 +186,7 @@ def _check_devices(broken: set[str]) -> Iterator[Check]:
     usable = f"{counted(processors(), 'core')} usable"
     yield Check("cpu", "ok", f"{platform.processor() or platform.machine()}, {usable}")
     gpu_here = shutil.which("nvidia-smi") is not None
+    torch_has_gpu = False
     if "torch" not in broken:
         import torch
 
@@ -197,12 +198,13 @@ def _check_devices(broken: set[str]) -> Iterator[Check]:
         for index in range(torch.cuda.device_count()):
             facts = torch.cuda.get_device_properties(index)
             yield Check("gpu", "ok", f"{facts.name}, {facts.total_memory / 2**30:.0f} GiB")
-        if gpu_here and not torch.cuda.is_available():
+        torch_has_gpu = torch.cuda.is_available()
+        if gpu_here and not torch_has_gpu:
             yield Check(
                 "gpu",
                 "note",
                 "there is an NVIDIA driver, but torch does not see a GPU",
-                "to train on it, install a torch built for CUDA that the driver supports",
+                "to train and play on it, install a torch built for CUDA that the driver supports",
             )
     if "onnxruntime" not in broken:
         import onnxruntime
@@ -221,7 +223,9 @@ def _check_devices(broken: set[str]) -> Iterator[Check]:
                 "providers",
                 "note",
                 "there is an NVIDIA driver, but onnxruntime runs on the CPU",
-                "to evaluate on the GPU, install onnxruntime-gpu instead of onnxruntime",
+                "nothing is needed: torch evaluates on the GPU"
+                if torch_has_gpu
+                else "to evaluate on the GPU, install onnxruntime-gpu instead of onnxruntime",
             )
 
 

@@ -71,8 +71,8 @@ class OnnxEvaluator(Evaluator):
         available = devices()
         if kind in PROVIDERS and kind not in available:
             raise VariantAIError(
-                f"device {device!r}: the installed onnxruntime has {', '.join(available)} only; GPUs "
-                "need the package onnxruntime-gpu in its place"
+                f"device {device!r}: the installed onnxruntime has {', '.join(available)} only; use "
+                "the evaluator torch, or install onnxruntime-gpu in its place"
             )
         if kind not in available or (index and not index.isdigit()):
             raise UnknownNameError("device of onnxruntime", device, available)
