@@ -32,7 +32,7 @@ from variant_ai.core.search.report import Phases, Report
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.descent import FULL, STUCK
 from variant_ai.core.search.tree.edges import moves_to_search
-from variant_ai.core.search.tree.leaf_batch import ENOUGH, Batch
+from variant_ai.core.search.tree.leaf_batch import ENOUGH, LeafBatch
 from variant_ai.core.search.tree.shortest_mate import PATIENT, POSITIONS
 from variant_ai.core.search.tree_factory import (
     RestrictedRoots,
@@ -52,7 +52,7 @@ SLICE_SECONDS = 0.004
 class PendingBatch:
     """Batch that is being evaluated."""
 
-    batch: Batch
+    batch: LeafBatch
     rows: int
     job: Job
 
@@ -109,7 +109,7 @@ class Search(BaseSearch):
         """Reason why an infinite search has finished, while it waits for `stop`."""
         self.set_game(Game(self.rules))
 
-    def _new_batch(self) -> Batch:
+    def _new_batch(self) -> LeafBatch:
         depth = self.params.max_depth
         return batch_for(self.encoder, self.evaluators[0], self.batch_rows, depth)
 
@@ -423,7 +423,7 @@ class Search(BaseSearch):
             return "" if self.tree.make_room() else "memory"
         return ""
 
-    def _submit(self, batch: Batch, rows: int) -> PendingBatch:
+    def _submit(self, batch: LeafBatch, rows: int) -> PendingBatch:
         planes = leaf_planes(self.encoder, batch, rows)
         return PendingBatch(batch, rows, self._pipeline.submit(planes))
 

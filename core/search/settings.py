@@ -14,8 +14,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from variant_ai.core.errors import UnknownNameError
-from variant_ai.core.spec.schema import Search as SpecSearch
-from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.schema import SearchWords, VariantSpec
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, SearchSettings, setting
 
 DEFAULT_SET = "default"
@@ -49,7 +48,7 @@ class SearchParams(SearchSettings):
         Raises UnknownNameError for an unknown set or setting, SettingError for a value.
         """
         words = words_of(spec, settings)
-        named = {name: getattr(words, name) for name in SpecSearch.model_fields}
+        named = {name: getattr(words, name) for name in SearchWords.model_fields}
         return cls(**{**named, **_known(overrides)})
 
     def leaves_at(self, visits: int) -> int:
@@ -65,7 +64,7 @@ class SearchParams(SearchSettings):
         return dataclasses.replace(self, **_known(overrides))
 
 
-def words_of(spec: VariantSpec, settings: str = DEFAULT_SET) -> SpecSearch:
+def words_of(spec: VariantSpec, settings: str = DEFAULT_SET) -> SearchWords:
     """The spec's `search:`, or its named set. Raises UnknownNameError."""
     if settings == DEFAULT_SET:
         return spec.search

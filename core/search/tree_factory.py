@@ -15,7 +15,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.game_tree import Tree
-from variant_ai.core.search.tree.leaf_batch import Batch, new_batch
+from variant_ai.core.search.tree.leaf_batch import LeafBatch, new_batch
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
 
@@ -47,14 +47,14 @@ def new_tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:
     return SlowTree(encoder, rules, params)
 
 
-def batch_for(encoder: Encoder, evaluator: Evaluator, size: int, depth: int) -> Batch:
+def batch_for(encoder: Encoder, evaluator: Evaluator, size: int, depth: int) -> LeafBatch:
     """Create a batch for `size` leaves on paths of at most `depth` edges, with the planes that compiled
     code writes for the evaluator."""
     compiled = encoder.compiled and not evaluator.is_uniform
     return new_batch(size, int(np.prod(encoder.shape)) if compiled else 0, depth)
 
 
-def leaf_planes(encoder: Encoder, batch: Batch, rows: int) -> NDArray[np.float32]:
+def leaf_planes(encoder: Encoder, batch: LeafBatch, rows: int) -> NDArray[np.float32]:
     """Planes of the first rows of a batch, [rows, C, H, W]."""
     if encoder.compiled:
         return batch.planes[:rows].reshape(rows, *encoder.shape)

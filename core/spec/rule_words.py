@@ -196,7 +196,7 @@ class Win(Model):
     )
 
 
-class Rules(Model):
+class RuleWords(Model):
     engine: str = Field(
         default="kernel",
         pattern=r"^[a-z][a-z0-9_-]*$",

@@ -28,7 +28,7 @@ from variant_ai.core.spec.rule_words import (
     Hands,
     Model,
     Piece,
-    Rules,
+    RuleWords,
     Who,
     Zone,
 )
@@ -221,9 +221,9 @@ def _search_field(row: Setting) -> Any:
     return kind, Field(default=row.default, description=row.meaning)
 
 
-class Search(
+class SearchWords(
     pydantic.create_model(  # type: ignore[misc]
-        "Search",
+        "SearchWords",
         __base__=Model,
         **{row.name: _search_field(row) for row in SEARCH_SETTINGS.values() if row.spec},
     )
@@ -329,7 +329,7 @@ class VariantSpec(Model):
     pieces: dict[str, Piece]
     castling: dict[str, CastlingSide] = Field(default_factory=dict)
     hands: Hands | None = None
-    rules: Rules
+    rules: RuleWords
     input: tuple[InputItem, ...]
     policy: tuple[PolicyItem, ...] | Literal["derived"] = "derived"
     encoder: Annotated[
@@ -339,8 +339,8 @@ class VariantSpec(Model):
         description="encoders by name; a name alone is that of the input planes",
     )
     symmetry: tuple[Literal["files"], ...] = ()
-    search: Search = Search()
-    settings: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")], Search] = Field(
+    search: SearchWords = SearchWords()
+    settings: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")], SearchWords] = Field(
         default_factory=dict,
         description="complete sets of search settings by name: `paper` has those of the publication",
     )

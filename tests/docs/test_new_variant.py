@@ -14,7 +14,7 @@ from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import builtin_specs, parse_spec
 from variant_ai.core.spec.betza import UNSUPPORTED, BetzaError, parse_betza
-from variant_ai.core.spec.rule_words import Piece, Rules
+from variant_ai.core.spec.rule_words import Piece, RuleWords
 
 PAGE = Path(__file__).parents[2] / "docs" / "new-variant.md"
 
@@ -50,9 +50,9 @@ def test_the_mistake_shown_is_the_mistake_made() -> None:
     assert block("text").strip() == str(caught.value)
 
 
-@pytest.mark.parametrize(("model", "prefix"), [(Piece, "pieces.X"), (Rules, "rules")])
+@pytest.mark.parametrize(("model", "prefix"), [(Piece, "pieces.X"), (RuleWords, "rules")])
 def test_every_word_of_pieces_and_rules_is_described(
-    model: type[Piece | Rules], prefix: str
+    model: type[Piece | RuleWords], prefix: str
 ) -> None:
     described = set(
         re.findall(rf"^\| `{re.escape(prefix)}\.(\w+)` \|", PAGE.read_text("utf-8"), re.M)

@@ -10,7 +10,7 @@ from variant_ai.core.engine.protocols.chosen_options import OptionSet, strength_
 from variant_ai.core.engine.protocols.engine_options import AUTO, OPTIONS, UCCI_OPTIONS, declare
 from variant_ai.core.errors import SettingError
 from variant_ai.core.search.settings import SearchParams
-from variant_ai.core.spec.schema import Search as SearchWords
+from variant_ai.core.spec.schema import SearchWords
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS
 from variant_ai.plugins import registry
 

@@ -9,7 +9,7 @@ from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import MAX_CENTIPAWNS, Line, Report, centipawns
 from variant_ai.core.search.settings import PAPER, SearchParams
 from variant_ai.core.spec import encoding_hash, rules_hash
-from variant_ai.core.spec.schema import Search as SearchWords
+from variant_ai.core.spec.schema import SearchWords
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, setting
 from variant_ai.plugins import registry
 

@@ -108,7 +108,7 @@ class Order(NamedTuple):
     """Share of the samples whose move number restarts."""
 
 
-class Samples(NamedTuple):
+class BatchArrays(NamedTuple):
     """Arrays of a batch, as in `sampler.Batch`."""
 
     planes: Floats2D
@@ -246,7 +246,7 @@ def fill(
     frames: Frames,
     order: Order,
     first_sample: Number,
-    out: Samples,
+    out: BatchArrays,
     failure: NDArray[np.int64],
 ) -> Number:
     """Fill `out` with the B samples of the endless sequence from `first_sample` on.
@@ -339,7 +339,7 @@ def fill_choices(
     visits: Visits,
     order: Order,
     first_sample: Number,
-    out: Samples,
+    out: BatchArrays,
     failure: NDArray[np.int64],
 ) -> Number:
     """Fill choices and shares of the same samples after `fill`, from the visits of searches.
@@ -394,7 +394,7 @@ def fill_choices(
 
 @njit
 def fill_targets(
-    games: Games, targets: Targets, order: Order, first_sample: Number, out: Samples
+    games: Games, targets: Targets, order: Order, first_sample: Number, out: BatchArrays
 ) -> None:
     """Set values and weights of the same samples after `fill` to those of their targets."""
     results, trains, searched = games.results, targets.trains, targets.values

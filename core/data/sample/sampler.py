@@ -307,7 +307,7 @@ class Sampler(BatchMaker):
 
     def _fill(self, out: Batch, first: int, order: replay.Order) -> None:
         games = self._games.arrays
-        samples = replay.Samples(
+        samples = replay.BatchArrays(
             out.planes.reshape(len(out), -1) if self.encoder.compiled else _NO_PLANES,
             *(getattr(out, item.name) for item in fields(out)[1:]),
         )
@@ -327,7 +327,7 @@ class Sampler(BatchMaker):
         out: Batch,
         order: replay.Order,
         first: int,
-        samples: replay.Samples,
+        samples: replay.BatchArrays,
     ) -> None:
         games = self._games.arrays
         failure = np.zeros(2, np.int64)

@@ -40,7 +40,7 @@ from variant_ai.core.search.forest.root_moves import (
     target_of,
 )
 from variant_ai.core.search.tree.descent import DONE, LEAF, Descent, Scratch, descend, make_node
-from variant_ai.core.search.tree.leaf_batch import Batch, complete
+from variant_ai.core.search.tree.leaf_batch import LeafBatch, complete
 from variant_ai.core.search.tree.nodes import (
     CLASSES,
     END,
@@ -264,7 +264,7 @@ def finish_move(
 
 
 @borrowing
-def store_leaf(t: Tables, e: InputTables, w: Descent, b: Batch, row: Number) -> None:
+def store_leaf(t: Tables, e: InputTables, w: Descent, b: LeafBatch, row: Number) -> None:
     """Write the leaf of the last descent and its planes to a row of the batch."""
     info = w.path_info[0]
     length = np.int64(info["length"])
@@ -295,7 +295,7 @@ def gather(
     s: Settings,
     noisy: Settings,
     f: Forest,
-    b: Batch,
+    b: LeafBatch,
     k: Scratch,
     owners: NDArray[np.int64],
     first: Number,
@@ -359,7 +359,7 @@ def answer(
     action_table: NDArray[np.int32],
     s: Settings,
     f: Forest,
-    b: Batch,
+    b: LeafBatch,
     k: Scratch,
     rows: Number,
     owners: NDArray[np.int64],

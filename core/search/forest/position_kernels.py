@@ -23,7 +23,7 @@ from variant_ai.core.search.forest.forest_arrays import (
 )
 from variant_ai.core.search.forest.forest_kernels import AT_ONCE, store_leaf
 from variant_ai.core.search.tree.descent import DONE, LEAF, NEEDS_JUDGE, Descent, Scratch, descend
-from variant_ai.core.search.tree.leaf_batch import Batch
+from variant_ai.core.search.tree.leaf_batch import LeafBatch
 from variant_ai.core.search.tree.nodes import UNPROVEN
 
 
@@ -50,7 +50,7 @@ def gather_leaves(
     e: InputTables,
     s: Settings,
     f: Forest,
-    b: Batch,
+    b: LeafBatch,
     k: Scratch,
     owners: NDArray[np.int64],
     progress: NDArray[np.int64],

@@ -13,7 +13,7 @@ from variant_ai.core.search.forest.forest_arrays import Forest
 from variant_ai.core.search.forest.forest_kernels import answer
 from variant_ai.core.search.interface import check_shape
 from variant_ai.core.search.tree.descent import new_scratch
-from variant_ai.core.search.tree.leaf_batch import Batch
+from variant_ai.core.search.tree.leaf_batch import LeafBatch
 from variant_ai.core.search.tree_factory import encoder_and_rules, leaf_planes
 from variant_ai.core.spec.schema import VariantSpec
 
@@ -25,7 +25,7 @@ class SharedBatches:
 
     forest: Forest
     _compiled: Settings
-    _batch: Batch
+    _batch: LeafBatch
 
     def __init__(
         self, spec: VariantSpec, evaluator: Evaluator, trees: int, rules: Rules | None

@@ -29,7 +29,7 @@ from variant_ai.core.search.tree.descent import (
     new_scratch,
 )
 from variant_ai.core.search.tree.edges import Edges, ReadableTree, edges_of, prepare_root_edges
-from variant_ai.core.search.tree.leaf_batch import Batch, abandon, complete, fill, new_batch
+from variant_ai.core.search.tree.leaf_batch import LeafBatch, abandon, complete, fill, new_batch
 from variant_ai.core.search.tree.nodes import (
     CLOSES_CYCLE,
     IDLE,
@@ -114,7 +114,7 @@ class Tree(ReadableTree):
         self._warm_up_rare(batch)
         self.forget()
 
-    def _warm_up_rare(self, batch: Batch) -> None:
+    def _warm_up_rare(self, batch: LeafBatch) -> None:
         """Call functions that only some searches need. The root is evaluated, and the graph is
         cleared afterwards."""
         MateShortener(self, 1, lambda: False).warm_up()
@@ -340,7 +340,7 @@ class Tree(ReadableTree):
 
     def fill(
         self,
-        batch: Batch,
+        batch: LeafBatch,
         first: int,
         end: int,
         most: int,
@@ -381,7 +381,7 @@ class Tree(ReadableTree):
 
     def complete(
         self,
-        batch: Batch,
+        batch: LeafBatch,
         first: int,
         end: int,
         values: NDArray[np.float32],
@@ -415,7 +415,7 @@ class Tree(ReadableTree):
                 f"the net's output is not a number (value {values[done]}) for the position {fen}"
             )
 
-    def abandon(self, batch: Batch, first: int, end: int) -> None:
+    def abandon(self, batch: LeafBatch, first: int, end: int) -> None:
         """Remove the virtual loss of rows `first` to `end`, whose evaluations are not needed."""
         abandon(self.arrays, batch, np.int64(first), np.int64(end))
 

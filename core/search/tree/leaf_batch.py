@@ -33,7 +33,7 @@ DONE_AT_ONCE = 256
 never be a leaf again."""
 
 
-class Batch(NamedTuple):
+class LeafBatch(NamedTuple):
     """Arrays for B leaves and B collisions."""
 
     planes: Floats2D
@@ -48,10 +48,10 @@ class Batch(NamedTuple):
     """Nodes and selected edges of each row, [2 * B, 2, depth]."""
 
 
-def new_batch(size: int, planes: int, depth: int) -> Batch:
+def new_batch(size: int, planes: int, depth: int) -> LeafBatch:
     """Create a batch for `size` leaves with `planes` numbers each (0: none) and paths of `depth`
     edges."""
-    return Batch(
+    return LeafBatch(
         planes=np.zeros((size if planes else 0, planes), np.float32),
         positions=np.zeros(size, POSITION),
         leaves=np.zeros(size, np.int32),
@@ -67,7 +67,7 @@ def fill(
     s: Settings,
     g: Arrays,
     w: Descent,
-    b: Batch,
+    b: LeafBatch,
     scratch: Scratch,
     first: Number,
     end: Number,
@@ -140,7 +140,7 @@ def complete(
     action_table: NDArray[np.int32],
     s: Settings,
     g: Arrays,
-    b: Batch,
+    b: LeafBatch,
     scratch: Scratch,
     first: Number,
     end: Number,
@@ -179,7 +179,7 @@ def complete(
 
 
 @borrowing
-def finish_row(s: Settings, g: Arrays, b: Batch, row: Number) -> None:
+def finish_row(s: Settings, g: Arrays, b: LeafBatch, row: Number) -> None:
     """Back up an expanded leaf."""
     record = g.nodes[np.int64(b.leaves[row])]
     g.state[0]["evaluations"] += 1
@@ -196,7 +196,7 @@ def finish_row(s: Settings, g: Arrays, b: Batch, row: Number) -> None:
 
 
 @borrowing
-def abandon(g: Arrays, b: Batch, first: Number, end: Number) -> None:
+def abandon(g: Arrays, b: LeafBatch, first: Number, end: Number) -> None:
     """Remove the virtual loss of rows `first` to `end` and make their leaves FRESH again."""
     for row in range(first, end):
         apply_virtual_loss(g, b.paths, row, b.lengths[row], np.int64(-1))

@@ -41,7 +41,7 @@ from variant_ai.core.search.tree.descent import (
 )
 from variant_ai.core.search.tree.edges import edge_arrays
 from variant_ai.core.search.tree.game_tree import Tree
-from variant_ai.core.search.tree.leaf_batch import DONE_AT_ONCE, ENOUGH, Batch
+from variant_ai.core.search.tree.leaf_batch import DONE_AT_ONCE, ENOUGH, LeafBatch
 from variant_ai.core.search.tree.nodes import (
     END,
     FRESH,
@@ -135,7 +135,7 @@ class SlowTree(Tree):
         self._positions[node] = position
         return node
 
-    def _warm_up_rare(self, batch: Batch) -> None:
+    def _warm_up_rare(self, batch: LeafBatch) -> None:
         g, s = self.arrays, self.settings
         self.fill(batch, 0, 1, 1)
         self.abandon(batch, 0, 1)
@@ -154,7 +154,7 @@ class SlowTree(Tree):
 
     def fill(
         self,
-        batch: Batch,
+        batch: LeafBatch,
         first: int,
         end: int,
         most: int,
