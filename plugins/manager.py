@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Entry)
 T = TypeVar("T")
-SPEC_PATH = "or a YAML spec by its path, such as ./mine.yaml"
+SPEC_PATH = "or a YAML spec by its path, such as ./mine.yaml (`variant-ai spec derive` drafts one)"
 
 
 class Registry(PluginHost):

@@ -163,6 +163,10 @@ def command(
                 task, description=f"generation {generation}", completed=positions, total=wanted
             )
 
+        note(
+            f"{'Going on with' if run.exists() else 'Beginning'} {run.path}: {spec.variant}, "
+            f"{counted(settings.positions, 'position')} a generation; a line follows when one is complete"
+        )
         watcher = Watcher(
             generation=lambda row: (
                 bar.console.print(summary_line(row, settings), markup=False)
@@ -301,7 +305,9 @@ def _show_status(run: ReinforceFolder, as_json: bool) -> None:
         print_json({"settings": settings.model_dump(), "state": state.model_dump(), "rows": rows})
         return
     last: dict[str, Any] = next((row for row in reversed(rows) if "elo" in row), {})
-    elo = f"{last['elo']:+.0f} ± {last['elo_error']:.0f}" if "elo" in last else "not measured yet"
+    elo = "not measured yet"
+    if last:
+        elo = f"{last['elo']:+.0f} ± {last['elo_error']:.0f} (generation {last['generation']})"
     print_facts(
         [
             ("variant", settings.variant),

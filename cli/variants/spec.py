@@ -257,8 +257,11 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
     The first difference is printed with its FEN and move. Compared over random games: legal moves,
     checks and game ends with Fairy-Stockfish; FENs, moves, actions and codes written and read
     back; positions with their mirror images and with colours exchanged; and the ONNX file of a
-    small net with the spec's planes and actions. Exit status 1 if anything differs.
+    small net with the spec's planes and actions. Exit status 1 if anything differs. Numbers of
+    repetitions and moves may be the spec's own: those that Fairy-Stockfish's variant has otherwise
+    are listed.
     """
+    from variant_ai.core.derive.fairy_differences import differing_ends
     from variant_ai.core.testing.variant_check import check_spec
     from variant_ai.plugins import registry
 
@@ -266,6 +269,7 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
     registry().rules(spec)  # reports an invalid start position with its line, before any check
     reports = check_spec(spec, positions, seed, on_start=lambda name: note(f"{name} ..."))
     agrees = all(report.agrees for report in reports)
+    own = differing_ends(spec) if spec.fairy is not None and agrees else []
     if as_json:
         print_json(
             {
@@ -273,11 +277,17 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
                 "seed": seed,
                 "positions": positions,
                 "agrees": agrees,
+                "own_rules": own,
                 "stages": [_as_json(report) for report in reports],
             }
         )
     else:
         _print_reports(reports)
+        if own:
+            click.echo(
+                f"\nEnds that this spec decides otherwise than Fairy-Stockfish's {spec.fairy}:"
+            )
+            click.echo("\n".join(own))
     if not agrees:
         raise SystemExit(EXIT_ERROR)
 
@@ -288,6 +298,7 @@ def _as_json(report: Report) -> dict[str, Any]:
         "compared": _compared(report),
         "difference": report.first_difference,
         "left_out": report.left_out,
+        "not_met": report.not_met,
         "skipped": report.skipped,
         "seconds": round(report.seconds, 2),
         "verdict": report.verdict,
@@ -309,6 +320,10 @@ def _print_reports(reports: list[Report]) -> None:
         rows.append(row)
     print_table(["part", "verdict", "compared", "time"], rows, right=["time"])
     for report in reports:
+        if report.not_met and report.agrees:
+            click.echo(
+                f"\nNot met in {report.check}, so not compared (more --positions meet more): {report.not_met}"
+            )
         if report.left_out:
             click.echo(f"\nLeft out in {report.check}: {report.left_out}")
         if not report.agrees:
@@ -389,6 +404,7 @@ def derive(
     """
     from variant_ai.cli.variants.spec_text import as_yaml
     from variant_ai.core.derive.derivation import derive as derive_spec
+    from variant_ai.plugins import registry
 
     if output is not None:
         require_new(output, replace)
@@ -407,6 +423,11 @@ def derive(
     for remark in remarks[1:]:
         note(remark)
     note(f"{name} runs on the rules engine {found.engine}")
+    if (own := found.tree["variant"]) in registry().variants:
+        note(
+            f"a variant {own!r} is known already, and nets of this file do not fit it: change `variant:`, "
+            f"or use `-V {own}` instead of this file"
+        )
 
 
 # --- schema ------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,8 @@ from variant_ai.core.spec.betza import parse_betza
 
 VALUES = {1: "win", 0: "draw", -1: "loss"}
 MAX_FOLD = 6
+WALKS, WALK_PLIES = 5, 25
+"""Random games in which a cycle of moves is looked for, and their length."""
 MAX_CLOCK = 600
 COUNTINGS = ("makruk", "asean", "cambodian")
 _CHECKS = re.compile(r" ([1-9])\+([1-9])(?: |$)")
@@ -30,12 +33,13 @@ def stuck(board: ProbeBoard, fen: str) -> str:
 
 
 def repetition(board: ProbeBoard, notes: list[str]) -> dict[str, Any]:
-    """Return `repetition:` as cycles from the start position show it; notes name its unknown parts."""
-    cycle = _cycle(board, [])
+    """Return `repetition:` as cycles of moves show it, from the start position or after some random
+    moves; notes name its unknown parts."""
+    played, cycle = _some_cycle(board)
     if cycle is None:
-        notes.append("repetition: no cycle of moves was found from the start position")
+        notes.append("repetition: no cycle of moves was found, so `fold: 3` is a guess")
         return {"fold": 3}
-    fold, value = _fold(board, [], cycle)
+    fold, value = _fold(board, played, cycle)
     if fold == 0:
         notes.append(
             f"repetition: a position may occur {MAX_FOLD} times without an end; the spec needs a number"
@@ -43,8 +47,8 @@ def repetition(board: ProbeBoard, notes: list[str]) -> dict[str, Any]:
         return {"fold": 100}
     if value == 0:
         return {"fold": fold, "otherwise": "draw"}
-    later = _cycle(board, [cycle[0]])
-    other = _fold(board, [cycle[0]], later)[1] if later else value
+    later = _cycle(board, [*played, cycle[0]])
+    other = _fold(board, [*played, cycle[0]], later)[1] if later else value
     losers = {(-1, 1): "loss of first player", (1, 1): "loss of mover"}
     if (value, other) in losers:
         return {"fold": fold, "otherwise": losers[value, other]}
@@ -52,6 +56,23 @@ def repetition(board: ProbeBoard, notes: list[str]) -> dict[str, Any]:
         f"repetition: value {value} for the first player and {other} for the second to move"
     )
     return {"fold": fold}
+
+
+def _some_cycle(board: ProbeBoard) -> tuple[list[str], list[str] | None]:
+    """A cycle and the moves played before it, an even number; None if random games met none."""
+    if cycle := _cycle(board, []):
+        return [], cycle
+    ask, rng = board.variant, random.Random(0)
+    for _ in range(WALKS):
+        played: list[str] = []
+        for ply in range(WALK_PLIES):
+            legal = ask.legal_moves(board.start, played)
+            if not legal or ask.immediate_end(board.start, played) is not None:
+                break
+            if ply and ply % 4 == 0 and (cycle := _cycle(board, played)):
+                return played, cycle
+            played.append(rng.choice(legal))
+    return [], None
 
 
 def _cycle(board: ProbeBoard, played: list[str]) -> list[str] | None:
@@ -77,7 +98,7 @@ def _cycle(board: ProbeBoard, played: list[str]) -> list[str] | None:
 
 def _reversible(board: ProbeBoard, moves: Sequence[str]) -> list[str]:
     """Moves that may be taken back, rare pieces first, since pawns cannot return."""
-    home = board.pieces(board.start)
+    home = board.pieces(board.start)  # after other moves the order is a bit off, which does no harm
     listed = list(home.values())
     plain = board.read([m for m in moves if re.fullmatch(r"([a-l][0-9]+){2}", m) and m != _back(m)])
     plain.sort(key=lambda m: listed.count(home.get(m.origin, "")))
@@ -133,13 +154,19 @@ def perpetual_check(
     return None
 
 
-def no_progress(board: ProbeBoard, pieces: dict[str, PieceMoves], hand: str) -> dict[str, Any]:
-    """Return `no_progress:`: plies until the draw, and what resets the count."""
+def no_progress(
+    board: ProbeBoard, pieces: dict[str, PieceMoves], hand: str, notes: list[str]
+) -> dict[str, Any]:
+    """Return `no_progress:`: plies until the draw, and what resets the count; notes name what it
+    cannot say."""
     fields = board.start.split()
 
-    def ends(clock: int) -> bool:
+    def value(clock: int) -> int | None:
         fen = " ".join([*fields[:-2], str(clock), str(clock // 2 + 2)])
-        return board.variant.optional_end(fen) is not None
+        return board.variant.optional_end(fen)
+
+    def ends(clock: int) -> bool:
+        return value(clock) is not None
 
     plies: int | str = "none"
     if len(fields) > 3 and ends(MAX_CLOCK):
@@ -148,6 +175,11 @@ def no_progress(board: ProbeBoard, pieces: dict[str, PieceMoves], hand: str) -> 
             middle = (low + high) // 2
             low, high = (low, middle) if ends(middle) else (middle, high)
         plies = high
+        if result := value(high):
+            notes.append(
+                f"no_progress: Fairy-Stockfish calls the start position a {VALUES[result]} for the side to "
+                "move then, perhaps by counting material; a spec can only say a draw"
+            )
     reset = ["captures"]
     for symbol, moves in pieces.items():
         for move in (m for m in moves.seen[:200] if m.is_plain):

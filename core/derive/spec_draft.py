@@ -79,7 +79,9 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
             if "faces" in pieces[king]:
                 rules["repetition"]["perpetual_chase"] = "axf"
                 notes.append("perpetual_chase: axf is a guess from flying generals; not asked")
-    rules["no_progress"] = end_probe.no_progress(board, probed, hand.order[0] if hand else "")
+    rules["no_progress"] = end_probe.no_progress(
+        board, probed, hand.order[0] if hand else "", notes
+    )
     if wins:
         rules["wins"] = wins
     mate = end_probe.stuck(board, checked) if king and checked else "loss"

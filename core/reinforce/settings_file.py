@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from ruamel.yaml import YAML
 
-from variant_ai.core.errors import DataError, SettingError, SpecError
+from variant_ai.core.errors import DataError, SettingError, SpecError, closest
 from variant_ai.core.reinforce.reinforce_settings import CHANGEABLE, ReinforceSettings
 from variant_ai.core.spec.files.yaml_reader import (
     load_yaml,
@@ -135,6 +135,16 @@ def _merged(own: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def _similar_word(path: tuple[str | int, ...]) -> str | None:
+    """The setting most similar to a wrong path, in the same section."""
+    known = [
+        name
+        for name in flattened(ReinforceSettings(variant="x").model_dump())
+        if name.rpartition(".")[0] == ".".join(map(str, path[:-1]))
+    ]
+    return closest(".".join(map(str, path)), known)
+
+
 def _faults(error: ValidationError) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """Path of each wrong word, its value as ` = VALUE` ("" if it is missing), and what is wrong."""
     for fault in error.errors():
@@ -143,6 +153,8 @@ def _faults(error: ValidationError) -> Iterator[tuple[tuple[str | int, ...], str
             message = "a mapping of words was expected"
         elif fault["type"] == "extra_forbidden":
             message = "there is no such word"
+            if guess := _similar_word(fault["loc"]):
+                message += f"; did you mean {guess!r}?"
         elif fault["type"] == "missing":
             yield fault["loc"], "", "a value is needed"
             continue

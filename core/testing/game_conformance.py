@@ -20,7 +20,7 @@ from variant_ai.core.errors import FenError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy.fairy_stockfish import spec_settings
 from variant_ai.core.rules.game import Game
-from variant_ai.core.rules.interface import Outcome, Rules
+from variant_ai.core.rules.interface import EndReason, Outcome, Rules
 from variant_ai.core.rules.position import (
     DROP,
     NORMAL,
@@ -75,7 +75,26 @@ def check_game_ends(
         fen = fen or random_start(spec, rng)
         _compare_game(Game(rules, fen), reference, style, rng, max_plies, report)
         report.games += 1
+    met = {name.partition(",")[0] for name in report.counts}
+    report.not_met = ", ".join(reason for reason in _possible_ends(spec) if reason not in met)
     return report
+
+
+def _possible_ends(spec: VariantSpec) -> list[EndReason]:
+    """Reasons for which games of a spec end."""
+    rules = spec.rules
+    repetition = rules.repetition
+    possible: dict[EndReason, bool] = {
+        "checkmate": any(piece.royal for piece in spec.pieces.values()),
+        "stalemate": True,
+        "repetition": True,
+        "perpetual check": repetition.perpetual_check == "loss",
+        "perpetual chase": repetition.perpetual_chase != "none",
+        "move count": rules.no_progress.plies != "none",
+        "insufficient material": rules.insufficient_material,
+        "variant win": bool(rules.wins) or rules.bare_king != "none" or rules.explodes,
+    }
+    return [reason for reason, is_possible in possible.items() if is_possible]
 
 
 class _Reference:

@@ -46,6 +46,9 @@ class Report:
     """Description with FEN and moves; empty if there is no difference."""
     left_out: str = ""
     """Part that does not apply to the variant, and why; empty if all does."""
+    not_met: str = ""
+    """Ends that the variant has and the games never met, so that they were not compared; empty if all
+    were met."""
     skipped: str = ""
     """Reason why nothing was checked; empty if something was."""
     seconds: float = 0.0

@@ -241,7 +241,10 @@ class _ComparedGame:
             if not _same_except_counters(again, self.position):
                 self._differ(f"FEN {text!r} is read as another position")
                 return
-        self.fen, self.moves = theirs, []
+        # what Fairy-Stockfish keeps of the last two moves is not in a FEN: passes, facing kings
+        kept = max(0, len(self.moves) - 2)
+        self.fen = self.reference.fen_after(self.fen, self.moves[:kept])
+        self.moves = self.moves[kept:]
 
     def _differ(self, message: str) -> None:
         here = self.rules.fen(self.position)

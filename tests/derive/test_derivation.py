@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
 from variant_ai.core.derive.derivation import UNSTORED, derive, draft_for_fairy, read_tree
+from variant_ai.core.derive.fairy_differences import differing_ends
 from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import SpecError, UnknownNameError
 from variant_ai.core.rules import make_rules
@@ -206,3 +207,57 @@ def test_unknown_names_are_errors(tmp_path: Path) -> None:
     ini.write_text("[mine:chess]\n")
     with pytest.raises(UnknownNameError, match=r"variant of .*mine\.ini"):
         derive("yours", ini=ini)
+
+
+FOLD_INI = """
+[hussars]
+maxRank = 7
+maxFile = g
+pawn = p
+rook = r
+king = k
+customPiece1 = h:mRcN
+startFen = hrhkhrh/ppppppp/7/7/7/PPPPPPP/HRHKHRH w - - 0 1
+doubleStep = false
+castling = false
+nFoldRule = {fold}
+"""
+
+
+@pytest.mark.parametrize("fold", [3, 4])
+def test_repetitions_are_counted_though_no_piece_can_go_back_at_once(
+    fold: int, tmp_path: Path
+) -> None:
+    """Pawns block every piece at the start."""
+    ini = tmp_path / "mine.ini"
+    ini.write_text(FOLD_INI.format(fold=fold), encoding="utf-8")
+    found = derive("hussars", ini=ini, positions=20)
+    assert found.tree["rules"]["repetition"] == {"fold": fold, "otherwise": "draw"}
+    assert not [note for note in found.notes if "fold" in note]
+
+
+def test_ends_that_differ_from_the_variant_that_is_named() -> None:
+    spec = load_spec(builtin_specs()["kingofthehill"])
+    assert differing_ends(spec) == []
+    changed = {
+        "repetition": spec.rules.repetition.model_copy(update={"fold": 9}),
+        "no_progress": spec.rules.no_progress.model_copy(update={"plies": 60}),
+        "stalemate": "loss",
+    }
+    wrong = spec.model_copy(update={"rules": spec.rules.model_copy(update=changed)})
+    said = differing_ends(wrong)
+    assert said == [
+        "rules.repetition.fold is 9; Fairy-Stockfish's kingofthehill: 3",
+        "rules.no_progress.plies is 60; Fairy-Stockfish's kingofthehill: 100",
+        "rules.stalemate is loss; Fairy-Stockfish's kingofthehill: draw",
+    ]
+
+
+def test_a_count_that_is_no_draw_is_named() -> None:
+    """Janggi counts the material then, and two passes end it, which a FEN does not show."""
+    found = derive("janggi", positions=20)
+    assert found.engine == "fairy"
+    assert any(note.startswith("no_progress: Fairy-Stockfish calls") for note in found.notes)
+    for seed in (0, 1, 3):
+        report = check_rules(read_tree(found.tree), 150, seed)
+        assert report.agrees, report.first_difference

@@ -31,6 +31,9 @@ def test_ends_agree(name: str) -> None:
     assert report.agrees, report.first_difference
     assert report.games == 8 and report.positions > 60
     assert report.counts
+    met = {end.partition(",")[0] for end in report.counts}
+    assert not met & set(report.not_met.split(", "))
+    assert ("perpetual chase" in met | set(report.not_met.split(", "))) == (name == "xiangqi")
 
 
 class Endless(KernelRules):

@@ -271,7 +271,7 @@ def variant_option(names: Iterable[str], default: str) -> Option:
     """UCI_Variant with the variants of this installation, and the names that clients use for them:
     some clients send only listed names. It is declared last: some bridges lose what follows a long
     list."""
-    about = "Variant to play. Names of Fairy-Stockfish are accepted too"
+    about = "Variant to play, by its name or that which Fairy-Stockfish has for it"
     return _combo(VARIANT, default, tuple(names), about, ucci=False)
 
 
