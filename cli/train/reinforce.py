@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS = 20
 """Generations that --status shows."""
+SILENCE = 60.0
+"""Seconds after which a log gets a line on the games of a generation."""
 
 
 @click.command(
@@ -157,11 +160,17 @@ def command(
         spec = start.own_spec(spec)
     with progress(quiet=as_json) as bar:
         task = bar.add_task("starting", total=None)
+        told = time.monotonic()
 
         def playing(generation: int, positions: int, wanted: int) -> None:
+            nonlocal told
             bar.update(
                 task, description=f"generation {generation}", completed=positions, total=wanted
             )
+            # in a log nobody sees the bar
+            if not bar.console.is_terminal and time.monotonic() - told > SILENCE:
+                told = time.monotonic()
+                note(f"generation {generation}: {positions:,} of {counted(wanted, 'position')}")
 
         note(
             f"{'Going on with' if run.exists() else 'Beginning'} {run.path}: {spec.variant}, "
