@@ -172,9 +172,9 @@ def command(
                 told = time.monotonic()
                 note(f"generation {generation}: {positions:,} of {counted(wanted, 'position')}")
 
+        begin = "Going on with" if run.exists() else "Beginning"
         note(
-            f"{'Going on with' if run.exists() else 'Beginning'} {run.path}: {spec.variant}, "
-            f"{counted(settings.positions, 'position')} a generation; a line follows when one is complete"
+            f"{begin} {run.path}: {spec.variant}, {counted(settings.positions, 'position')} a generation"
         )
         watcher = Watcher(
             generation=lambda row: (
@@ -284,7 +284,7 @@ def _resolved(run: ReinforceFolder, asked: dict[str, Any]) -> ReinforceSettings:
 
 def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:
     """One line about a generation."""
-    spent = row["play_seconds"]
+    spent = row["playing_seconds"]
     parts = [
         f"generation {row['generation']}: {counted(row['games'], 'game')}, "
         f"{counted(row['positions'], 'position')}"

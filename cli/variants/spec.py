@@ -258,8 +258,8 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
     checks and game ends with Fairy-Stockfish; FENs, moves, actions and codes written and read
     back; positions with their mirror images and with colours exchanged; and the ONNX file of a
     small net with the spec's planes and actions. Exit status 1 if anything differs. Numbers of
-    repetitions and moves may be the spec's own: those that Fairy-Stockfish's variant has otherwise
-    are listed.
+    repetitions and moves may be the spec's own; differences from Fairy-Stockfish's variant are
+    listed.
     """
     from variant_ai.core.derive.fairy_differences import differing_ends
     from variant_ai.core.testing.variant_check import check_spec
@@ -284,9 +284,7 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
     else:
         _print_reports(reports)
         if own:
-            click.echo(
-                f"\nEnds that this spec decides otherwise than Fairy-Stockfish's {spec.fairy}:"
-            )
+            click.echo(f"\nRules for game ends that differ from Fairy-Stockfish's {spec.fairy}:")
             click.echo("\n".join(own))
     if not agrees:
         raise SystemExit(EXIT_ERROR)

@@ -17,6 +17,7 @@ from variant_ai.core.spec.betza import parse_betza
 
 VALUES = {1: "win", 0: "draw", -1: "loss"}
 MAX_FOLD = 6
+NO_FOLD = 100
 WALKS, WALK_PLIES = 5, 25
 """Random games in which a cycle of moves is looked for, and their length."""
 MAX_CLOCK = 600
@@ -34,7 +35,7 @@ def stuck(board: ProbeBoard, fen: str) -> str:
 
 def repetition(board: ProbeBoard, notes: list[str]) -> dict[str, Any]:
     """Return `repetition:` as cycles of moves show it, from the start position or after some random
-    moves; notes name its unknown parts."""
+    moves; notes name its unknown parts. `fold` is `NO_FOLD` if no cycle ends a game."""
     played, cycle = _some_cycle(board)
     if cycle is None:
         notes.append("repetition: no cycle of moves was found, so `fold: 3` is a guess")
@@ -44,7 +45,7 @@ def repetition(board: ProbeBoard, notes: list[str]) -> dict[str, Any]:
         notes.append(
             f"repetition: a position may occur {MAX_FOLD} times without an end; the spec needs a number"
         )
-        return {"fold": 100}
+        return {"fold": NO_FOLD}
     if value == 0:
         return {"fold": fold, "otherwise": "draw"}
     later = _cycle(board, [*played, cycle[0]])

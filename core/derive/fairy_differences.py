@@ -1,4 +1,4 @@
-"""Ends of games that a spec decides otherwise than the variant of Fairy-Stockfish that it names.
+"""Rules for game ends in which a spec differs from the variant of Fairy-Stockfish that it names.
 
 The conformance kit gives Fairy-Stockfish the spec's own numbers (`spec_settings`), so that a spec may
 have rules of its own. It cannot notice a number that is a mistake; here the named variant is asked.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures.process import BrokenProcessPool
 
-from variant_ai.core.derive.end_probe import no_progress, repetition
+from variant_ai.core.derive.end_probe import MAX_FOLD, NO_FOLD, no_progress, repetition
 from variant_ai.core.derive.probe_board import ProbeBoard
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.testing.rules_conformance import in_child, judge
@@ -34,7 +34,13 @@ def _differing_ends(spec: VariantSpec) -> list[str]:
     found: list[str] = []
     unknown: list[str] = []
     repeated = repetition(board, unknown)
-    if not unknown:
+    if repeated["fold"] == NO_FOLD:
+        if rules.repetition.fold <= MAX_FOLD:
+            found.append(
+                f"rules.repetition.fold is {rules.repetition.fold}; Fairy-Stockfish's {name}: none up to "
+                f"{MAX_FOLD}"
+            )
+    elif not unknown:
         for word, mine in (
             ("fold", rules.repetition.fold),
             ("otherwise", rules.repetition.otherwise),

@@ -278,8 +278,11 @@ class Reinforcement:
             "minutes": self._clock.elapsed / 60,
             "memory_mb": memory_mb(),
         }
+        row["playing_seconds"] = row["play_seconds"]
         if self._players is not None:
             row["resignations"] = vars(self._players.resignations).copy()
+            if self._players.plays_on:
+                row["playing_seconds"] += row["learn_seconds"] + row["ladder_seconds"]
         self.folder.add_row(row)
         self.state = self.state.model_copy(
             update={

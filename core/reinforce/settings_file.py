@@ -136,13 +136,13 @@ def _merged(own: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _similar_word(path: tuple[str | int, ...]) -> str | None:
-    """The setting most similar to a wrong path, in the same section."""
-    known = [
-        name
-        for name in flattened(ReinforceSettings(variant="x").model_dump())
-        if name.rpartition(".")[0] == ".".join(map(str, path[:-1]))
-    ]
-    return closest(".".join(map(str, path)), known)
+    """The setting or section most similar to a wrong path, in the same section."""
+    *sections, word = map(str, path)
+    place: Any = ReinforceSettings(variant="x").model_dump()
+    for section in sections:
+        place = place.get(section) if isinstance(place, Mapping) else None
+    guess = closest(word, list(place)) if isinstance(place, Mapping) else None
+    return guess and ".".join([*sections, guess])
 
 
 def _faults(error: ValidationError) -> Iterator[tuple[tuple[str | int, ...], str, str]]:

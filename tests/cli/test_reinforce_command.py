@@ -67,6 +67,8 @@ WRONG = [
     ("-V dobutsu --settings nothing.yaml", r"nothing\.yaml"),
     ("-V dobutsu --set search.knots=3", "search.knots = 3: there is no such word"),
     ("-V dobutsu --set search.node=3", "did you mean 'search.nodes'?"),
+    ("-V dobutsu --set serch.nodes=3", "did you mean 'search'?"),
+    ("-V dobutsu --set learning.xyz=3", "learning.xyz = 3: there is no such word$"),
     ("-V dobutsu --set search.nodes", "expected WORD=VALUE"),
     ("-V dobutsu --set search.nodes=many", "search.nodes = 'many'"),
     ("-V dobutsu --nodes 0", "0 is not in the range"),

@@ -236,6 +236,15 @@ def test_repetitions_are_counted_though_no_piece_can_go_back_at_once(
     assert not [note for note in found.notes if "fold" in note]
 
 
+def test_a_variant_without_repetition_differs(tmp_path: Path) -> None:
+    (tmp_path / "mine.ini").write_text(FOLD_INI.format(fold=0), encoding="utf-8")
+    found = derive("hussars", ini=tmp_path / "mine.ini", positions=20)
+    found.tree["rules"]["repetition"] = {"fold": 3}
+    found.tree["fairy_ini"] = FOLD_INI.format(fold=0)
+    said = differing_ends(read_tree(found.tree))
+    assert said == ["rules.repetition.fold is 3; Fairy-Stockfish's hussars: none up to 6"]
+
+
 def test_ends_that_differ_from_the_variant_that_is_named() -> None:
     spec = load_spec(builtin_specs()["kingofthehill"])
     assert differing_ends(spec) == []
@@ -258,6 +267,6 @@ def test_a_count_that_is_no_draw_is_named() -> None:
     found = derive("janggi", positions=20)
     assert found.engine == "fairy"
     assert any(note.startswith("no_progress: Fairy-Stockfish calls") for note in found.notes)
-    for seed in (0, 1, 3):
+    for seed in range(3):
         report = check_rules(read_tree(found.tree), 150, seed)
         assert report.agrees, report.first_difference

@@ -55,9 +55,12 @@ def test_torch_is_asked_where_onnxruntime_has_no_gpu(small, monkeypatch: Any) ->
     from variant_ai.core.inference.backends import onnx_backend
 
     monkeypatch.setattr(onnx_backend, "devices", lambda: ["cpu"])
-    request = EvaluatorRequest(small.spec, small.onnx, device="cuda")
-    found, _ = auto._contenders(request)
-    assert [(choice.evaluator, choice.device) for choice in found] == [("torch", "cuda")]
+    for precision in (None, "fp32", "bf16", "fp16"):
+        request = EvaluatorRequest(small.spec, small.onnx, device="cuda", precision=precision)
+        found, _ = auto._contenders(request)
+        assert [(choice.evaluator, choice.device) for choice in found] == [("torch", "cuda")]
+    with pytest.raises(DataError, match="no fp16 one beside it"):
+        auto._contenders(EvaluatorRequest(small.spec, small.onnx, precision="fp16"))
 
 
 @needs_gpu

@@ -346,6 +346,7 @@ def test_evaluations_while_the_learner_trains_count(tmp_path: Path) -> None:
     supplies: list[GameSupply] = []
 
     class Busy(LocalGames):
+        plays_on = True
         meanwhile = 0
 
         @property
@@ -364,3 +365,6 @@ def test_evaluations_while_the_learner_trains_count(tmp_path: Path) -> None:
     assert run.run()
     (supply,) = supplies
     assert run.state.evaluations == supply.evaluations > 2_000_000
+    for row in run.folder.rows():
+        steps = ("play_seconds", "learn_seconds", "ladder_seconds")
+        assert row["playing_seconds"] == sum(row[step] for step in steps) > row["play_seconds"]

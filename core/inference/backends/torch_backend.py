@@ -23,7 +23,7 @@ from variant_ai.core.inference.model_file import (
     ONNX_SUFFIX,
     RUN_MODEL,
     ModelFile,
-    read_model_file,
+    find_model_file,
 )
 from variant_ai.core.nets.checksums import check_file
 from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
@@ -120,11 +120,24 @@ class TorchEvaluator(Evaluator):
     ) -> TorchEvaluator:
         """Load the net of an fp32 ONNX file, of a checkpoint, or of the newest one of a run directory.
 
-        `builders` build the nets of plugins. Raises DataError (no checkpoint, damaged, of another
-        variant or encoding; an ONNX file that does not describe its net) and the errors of the
-        constructor.
+        spec: of the game; the net may see it by a spec of its own (`ModelInfo.own_spec`). `builders`
+        build the nets of plugins. Raises DataError (no checkpoint, damaged, of another variant or
+        encoding; an ONNX file that does not describe its net) and the errors of the constructor.
         """
-        info, config, net = _load_net(path, spec, builders)
+        file, folder = _find_net(path)
+        if file is None:
+            info, config = read_checkpoint_info(folder)
+        else:
+            from variant_ai.core.nets.restore import net_config, restore
+
+            info, config = file.info, net_config(file.metadata, file.path)
+        if spec is not None:
+            info.require(info.own_spec(spec))
+        if file is None:
+            net = config.build(builders)
+            _load_weights(net, folder)
+        else:
+            net = restore(file.path, builders)
         shape = (config.planes, *config.board)
         return cls(
             net,
@@ -172,7 +185,7 @@ class TorchEvaluator(Evaluator):
                 self._outputs, fixed_sizes(batch), self.planes_shape, self._device, self._autocast
             )
         except RuntimeError as error:
-            reason = str(error).splitlines()[0]
+            reason = (str(error) or type(error).__name__).splitlines()[0]
             self.notes = (f"{self.info.source}: runs without CUDA graphs, slower: {reason}",)
             return None
 
@@ -189,40 +202,16 @@ class TorchEvaluator(Evaluator):
         return super().describe() + ("" if self._device.type == "cpu" else f" on {self._device}")
 
 
-def _load_net(
-    path: Path, spec: VariantSpec | None, builders: Mapping[str, NetworkBuilder] | None
-) -> tuple[ModelInfo, NetConfig, nn.Module]:
-    file, folder = _find_net(path)
-    info = read_net_info(path)
-    if spec is not None:
-        info.require(spec)
-    if file is not None:
-        from variant_ai.core.nets.restore import net_config, restore
-
-        return info, net_config(file.metadata, file.path), restore(file.path, builders)
-    config = read_checkpoint_info(folder)[1]
-    net = config.build(builders)
-    _load_weights(net, folder)
-    return info, config, net
-
-
-def read_net_info(path: Path) -> ModelInfo:
-    """Read the metadata of an ONNX file, or of the checkpoint or run directory at a path. Raises
-    DataError."""
-    file, folder = _find_net(path)
-    return read_checkpoint_info(folder)[0] if file is None else file.info
-
-
 def _find_net(path: Path) -> tuple[ModelFile | None, Path]:
-    """Return the ONNX file that a path means, or None and the folder of a checkpoint, which is
+    """Return the fp32 ONNX file that a path means, or None and the folder of a checkpoint, which is
     preferred. Raises DataError."""
     if path.suffix == ONNX_SUFFIX and not path.is_dir():
-        return read_model_file(path), path
+        return find_model_file(path, "fp32"), path
     try:
         return None, find_checkpoint_folder(path)
     except DataError:
         if (path / RUN_MODEL).is_file():
-            return read_model_file(path / RUN_MODEL), path
+            return find_model_file(path, "fp32"), path
         raise
 
 

@@ -200,12 +200,11 @@ def make_openvino(request: EvaluatorRequest) -> Evaluator:
 
 def make_torch(request: EvaluatorRequest) -> Evaluator:
     """Make a torch evaluator of a run directory, a checkpoint or an ONNX file."""
-    from variant_ai.core.inference.backends.torch_backend import TorchEvaluator, read_net_info
+    from variant_ai.core.inference.backends.torch_backend import TorchEvaluator
 
-    model = request.need_model("torch")
     return TorchEvaluator.load(
-        model,
-        read_net_info(model).own_spec(request.spec),
+        request.need_model("torch"),
+        request.spec,
         device=request.device,
         precision=request.precision,
         threads=request.threads,

@@ -22,7 +22,13 @@ from variant_ai.core.inference.choosing import saved_choices
 from variant_ai.core.inference.choosing.evaluator_timing import best_piece, interleaved
 from variant_ai.core.inference.choosing.saved_choices import Choice, OtherLoad, SavedChoice
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.inference.model_file import ONNX_SUFFIX, RUN_MODEL, ModelFile, find_model_file
+from variant_ai.core.inference.model_file import (
+    ONNX_SUFFIX,
+    RUN_MODEL,
+    ModelFile,
+    find_model_file,
+    read_model_file,
+)
 from variant_ai.core.jit import parallel_compilation
 from variant_ai.core.system.processors import processors
 
@@ -111,7 +117,7 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
     """Choices to compare, and a digest of the net. Raises DataError if the model is unusable."""
     from variant_ai.core.inference.backends import onnx_backend as onnx
 
-    file, checkpoint = _nets(request)
+    file, for_torch = _nets(request)
     choices: list[Choice] = []
     for device in dict.fromkeys(request.device.split(",")):
         kind = device.partition(":")[0]
@@ -120,8 +126,7 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
         elif file is not None and kind in onnx.devices():
             choices.append(Choice("onnx", device))
         # On the CPU torch has never been the fastest, and importing it takes seconds.
-        readable = checkpoint is not None or (file is not None and file.info.precision == "fp32")
-        if readable and _torch_runs(request, device) and (not file or kind != "cpu"):
+        if for_torch is not None and _torch_runs(request, device) and (not file or kind != "cpu"):
             # torch has one number of threads for the whole process: one contender is enough
             threads = request.threads or processors() if kind == "cpu" else None
             choices.append(Choice("torch", device, threads))
@@ -133,13 +138,16 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
             f"{request.model}: no evaluator here runs it on {request.device} in "
             f"{request.precision or 'its own precision'}"
         )
+    if file is None and for_torch is not None and for_torch.is_file():
+        file = read_model_file(for_torch)
     if file is not None:
         return choices, file.digest()
-    return choices, hashlib.sha256(f"{checkpoint}".encode()).hexdigest()
+    return choices, hashlib.sha256(f"{for_torch}".encode()).hexdigest()
 
 
 def _nets(request: EvaluatorRequest) -> tuple[ModelFile | None, Path | None]:
-    """ONNX file and newest checkpoint of the model; at least one of them. Raises DataError."""
+    """The ONNX file of the model in the requested precision, and what torch can open: its newest
+    checkpoint or its fp32 file. At least one of them. Raises DataError."""
     from variant_ai.core.inference.choosing.evaluator_factory import file_precision
 
     model = request.need_model("auto")
@@ -158,15 +166,21 @@ def _nets(request: EvaluatorRequest) -> tuple[ModelFile | None, Path | None]:
     try:
         file = find_model_file(model, file_precision(request.precision, request.device))
     except DataError:
-        devices = request.device.split(",")
-        can_use_torch = checkpoint is not None and any(_torch_runs(request, d) for d in devices)
-        if request.precision != "fp16" or not can_use_torch:
+        for_torch = checkpoint or _fp32_file(model)
+        runs = any(_torch_runs(request, device) for device in request.device.split(","))
+        if request.precision != "fp16" or for_torch is None or not runs:
             raise
-        return None, checkpoint
+        return None, for_torch
     file.info.require(file.info.own_spec(request.spec))
     if checkpoint is not None and file.metadata.get("steps", step) != step:
         return None, checkpoint  # the run went on after its export: the checkpoint is newer
-    return file, checkpoint
+    return file, checkpoint or _fp32_file(model)
+
+
+def _fp32_file(model: Path) -> Path | None:
+    with contextlib.suppress(DataError):
+        return find_model_file(model, "fp32").path
+    return None
 
 
 def _torch_runs(request: EvaluatorRequest, device: str) -> bool:

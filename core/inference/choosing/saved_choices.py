@@ -25,7 +25,7 @@ from variant_ai.core.system.processors import processors
 from variant_ai.core.system.text_tables import counted
 
 MOST_FILES = 200
-FORMAT = 4
+FORMAT = 5
 """Increased when the meaning of saved choices changes, or an evaluator has become faster."""
 MOST_CHANGE = 1.5
 """Factor by which today's rate may differ from the saved one."""

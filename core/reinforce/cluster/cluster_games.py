@@ -45,6 +45,8 @@ _PAUSE = 0.5
 class ClusterGames(GameSupply):
     """Supply of games from a cluster."""
 
+    plays_on = True
+
     def __init__(
         self,
         ray: Any,

@@ -21,6 +21,9 @@ from variant_ai.core.spec.schema import VariantSpec
 class GameSupply(ABC):
     """Games of self-play by the net that was given last."""
 
+    plays_on = False
+    """True if players go on while the learner trains."""
+
     @property
     @abstractmethod
     def evaluations(self) -> int:
