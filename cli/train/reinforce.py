@@ -160,16 +160,16 @@ def command(
         spec = start.own_spec(spec)
     with progress(quiet=as_json) as bar:
         task = bar.add_task("starting", total=None)
-        told = time.monotonic()
+        noted = time.monotonic()
 
         def playing(generation: int, positions: int, wanted: int) -> None:
-            nonlocal told
+            nonlocal noted
             bar.update(
                 task, description=f"generation {generation}", completed=positions, total=wanted
             )
             # in a log nobody sees the bar
-            if not bar.console.is_terminal and time.monotonic() - told > SILENCE:
-                told = time.monotonic()
+            if not bar.console.is_terminal and time.monotonic() - noted > SILENCE:
+                noted = time.monotonic()
                 note(f"generation {generation}: {positions:,} of {counted(wanted, 'position')}")
 
         begin = "Going on with" if run.exists() else "Beginning"
