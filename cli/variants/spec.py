@@ -257,11 +257,10 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
     The first difference is printed with its FEN and move. Compared over random games: legal moves,
     checks and game ends with Fairy-Stockfish; FENs, moves, actions and codes written and read
     back; positions with their mirror images and with colours exchanged; and the ONNX file of a
-    small net with the spec's planes and actions. Exit status 1 if anything differs. Numbers of
-    repetitions and moves may be the spec's own; differences from Fairy-Stockfish's variant are
-    listed.
+    small net with the spec's planes and actions. Exit status 1 if anything differs. A spec may have
+    its own numbers of repetitions and moves; those that differ from Fairy-Stockfish's are listed.
     """
-    from variant_ai.core.derive.fairy_differences import differing_ends
+    from variant_ai.core.derive.end_probe import differing_ends
     from variant_ai.core.testing.variant_check import check_spec
     from variant_ai.plugins import registry
 
@@ -269,7 +268,7 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
     registry().rules(spec)  # reports an invalid start position with its line, before any check
     reports = check_spec(spec, positions, seed, on_start=lambda name: note(f"{name} ..."))
     agrees = all(report.agrees for report in reports)
-    own = differing_ends(spec) if spec.fairy is not None and agrees else []
+    differing = differing_ends(spec) if spec.fairy is not None and agrees else []
     if as_json:
         print_json(
             {
@@ -277,15 +276,15 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
                 "seed": seed,
                 "positions": positions,
                 "agrees": agrees,
-                "own_rules": own,
+                "differing_ends": differing,
                 "stages": [_as_json(report) for report in reports],
             }
         )
     else:
         _print_reports(reports)
-        if own:
+        if differing:
             click.echo(f"\nRules for game ends that differ from Fairy-Stockfish's {spec.fairy}:")
-            click.echo("\n".join(own))
+            click.echo("\n".join(differing))
     if not agrees:
         raise SystemExit(EXIT_ERROR)
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from variant_ai.core.derive.piece_probe import COMPASS, PieceMoves
@@ -14,10 +15,13 @@ from variant_ai.core.derive.probe_board import Pieces, ProbeBoard, VariantWith
 from variant_ai.core.derive.rule_probe import promoted_symbol
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.spec.betza import parse_betza
+from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.testing.rules_conformance import in_child, judge
 
 VALUES = {1: "win", 0: "draw", -1: "loss"}
 MAX_FOLD = 6
 NO_FOLD = 100
+"""`fold` of a draft if no repetition was seen to end a game."""
 WALKS, WALK_PLIES = 5, 25
 """Random games in which a cycle of moves is looked for, and their length."""
 MAX_CLOCK = 600
@@ -35,7 +39,7 @@ def stuck(board: ProbeBoard, fen: str) -> str:
 
 def repetition(board: ProbeBoard, notes: list[str]) -> dict[str, Any]:
     """Return `repetition:` as cycles of moves show it, from the start position or after some random
-    moves; notes name its unknown parts. `fold` is `NO_FOLD` if no cycle ends a game."""
+    moves. `fold` is `NO_FOLD` if no cycle ends a game. notes: gets a sentence on each unknown part."""
     played, cycle = _some_cycle(board)
     if cycle is None:
         notes.append("repetition: no cycle of moves was found, so `fold: 3` is a guess")
@@ -99,7 +103,7 @@ def _cycle(board: ProbeBoard, played: list[str]) -> list[str] | None:
 
 def _reversible(board: ProbeBoard, moves: Sequence[str]) -> list[str]:
     """Moves that may be taken back, rare pieces first, since pawns cannot return."""
-    home = board.pieces(board.start)  # after other moves the order is a bit off, which does no harm
+    home = board.pieces(board.start)  # good enough for an order later in a game, too
     listed = list(home.values())
     plain = board.read([m for m in moves if re.fullmatch(r"([a-l][0-9]+){2}", m) and m != _back(m)])
     plain.sort(key=lambda m: listed.count(home.get(m.origin, "")))
@@ -158,8 +162,8 @@ def perpetual_check(
 def no_progress(
     board: ProbeBoard, pieces: dict[str, PieceMoves], hand: str, notes: list[str]
 ) -> dict[str, Any]:
-    """Return `no_progress:`: plies until the draw, and what resets the count; notes name what it
-    cannot say."""
+    """Return `no_progress:`: plies until the draw, and what resets the count. notes: gets a sentence if
+    the game is not drawn then, which a spec cannot express."""
     fields = board.start.split()
 
     def value(clock: int) -> int | None:
@@ -379,3 +383,52 @@ def bare_king(board: ProbeBoard, king: str) -> str:
 def draws_dead_positions(board: ProbeBoard, king: str) -> bool:
     fen = board.fen({0: king, board.squares - 1: king.lower()})
     return all(board.variant.insufficient_material(fen))
+
+
+# --- a spec compared with the variant that it names ------------------------------------------------
+
+
+def differing_ends(spec: VariantSpec) -> list[str]:
+    """Return a sentence for each rule of repetition, move count and stalemate that differs. What
+    cannot be found out is left out.
+
+    The conformance kit gives Fairy-Stockfish the spec's own numbers (`spec_settings`), so that a spec may
+    have rules of its own. It cannot notice a number that is a mistake; here the variant that the spec
+    names is asked. Raises SpecError if Fairy-Stockfish does not have it.
+    """
+    try:
+        return in_child(_differing_ends, spec)
+    except BrokenProcessPool:  # Fairy-Stockfish died
+        return []
+
+
+def _differing_ends(spec: VariantSpec) -> list[str]:
+    own = judge(spec, {})
+    board = ProbeBoard(own, own)
+    rules, name = spec.rules, spec.fairy
+    found: list[str] = []
+    unknown: list[str] = []
+    repeated = repetition(board, unknown)
+    if repeated["fold"] == NO_FOLD:
+        if rules.repetition.fold <= MAX_FOLD:
+            found.append(
+                f"rules.repetition.fold is {rules.repetition.fold}; Fairy-Stockfish's {name}: none up to "
+                f"{MAX_FOLD}"
+            )
+    elif not unknown:
+        for word, mine in (
+            ("fold", rules.repetition.fold),
+            ("otherwise", rules.repetition.otherwise),
+        ):
+            if repeated[word] != mine:
+                found.append(
+                    f"rules.repetition.{word} is {mine}; Fairy-Stockfish's {name}: {repeated[word]}"
+                )
+    plies = no_progress(board, {}, "", [])["plies"]
+    if plies != rules.no_progress.plies:
+        found.append(
+            f"rules.no_progress.plies is {rules.no_progress.plies}; Fairy-Stockfish's {name}: {plies}"
+        )
+    if (stalemate := own.stalemate()) != rules.stalemate:
+        found.append(f"rules.stalemate is {rules.stalemate}; Fairy-Stockfish's {name}: {stalemate}")
+    return found

@@ -3,8 +3,8 @@
 Two threads. The reading thread parses each line and answers at once what cannot wait: the handshake,
 `isready` during a search, `stop`, `ponderhit`, `quit`. All other commands go into a queue, and the
 working thread executes them in order. So `position` and `setoption` during a search wait for its
-end, and a `go` during a search stops it, unless the protocol queues searches; both are answered. Lines are written by these two threads
-and by the reports of the search, each with a single write.
+end, and a `go` during a search stops it, unless the protocol queues searches; both are answered.
+Lines are written by these two threads and by the reports of the search, each with a single write.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Game: a sequence of positions, and the ends that depend on it.
 
-A position alone shows mate, stalemate, the move count, wins of the variant and dead positions. Repetition, and who gave check or chased
-meanwhile, needs the game. Code that plays or replays moves must therefore use the outcome of a
-`Game`, never that of a position.
+A position alone shows mate, stalemate, the move count, wins of the variant and dead positions.
+Repetition, and who gave check or chased meanwhile, needs the game. Code that plays or replays moves
+must therefore use the outcome of a `Game`, never that of a position.
 
     position repeated `fold` times, and between the first and the last occurrence
       every move of one side was a check   that side loses if the spec wants it; both: draw

@@ -115,6 +115,26 @@ def test_a_gpu_that_onnxruntime_only_has_on_paper(monkeypatch: pytest.MonkeyPatc
     assert "cuDNN" in check["advice"]
 
 
+@pytest.mark.parametrize("torch_has_gpu", [False, True])
+def test_a_gpu_that_only_torch_sees(monkeypatch: pytest.MonkeyPatch, torch_has_gpu: bool) -> None:
+    import onnxruntime
+    import torch
+
+    from variant_ai.core.train.loop import device
+
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
+    which = shutil.which
+    monkeypatch.setattr(
+        "shutil.which",
+        lambda name, **how: "/bin/nvidia-smi" if name == "nvidia-smi" else which(name, **how),
+    )
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: torch_has_gpu)
+    monkeypatch.setattr(device, "choose_device", lambda name: torch.device("cpu"))
+    (_, check) = findings(report(), "providers")
+    assert check["status"] == "note"
+    assert ("torch evaluates" in check["advice"]) == torch_has_gpu
+
+
 def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "MIN_FREE", 1 << 80)
     (check,) = findings(report(status=1), "cache")

@@ -160,6 +160,22 @@ def test_a_good_spec_agrees_in_every_part() -> None:
     assert net == {"map head outputs": 32 * 49, "flat head outputs": 828}
 
 
+def test_numbers_that_differ_and_ends_not_met_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(variant_check, "check_export", no_net)
+    text = builtin_specs()["minixiangqi"].read_text(encoding="utf-8")
+    assert "fold: 3" in text
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(text.replace("fold: 3", "fold: 9"), encoding="utf-8")
+    shown = run("check", str(changed), "--positions", "25")
+    assert "Not met in game ends, so not compared" in shown
+    assert "rules.repetition.fold is 9; Fairy-Stockfish's minixiangqi: 3" in shown
+    report = json.loads(run("check", "minixiangqi", "--positions", "25", "--json"))
+    assert report["differing_ends"] == []
+    assert "move count" in report["stages"][1]["not_met"]
+
+
 def test_the_first_difference_of_a_wrong_spec_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
 from variant_ai.core.derive.derivation import UNSTORED, derive, draft_for_fairy, read_tree
-from variant_ai.core.derive.fairy_differences import differing_ends
+from variant_ai.core.derive.end_probe import differing_ends
 from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import SpecError, UnknownNameError
 from variant_ai.core.rules import make_rules

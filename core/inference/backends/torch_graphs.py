@@ -55,8 +55,8 @@ class GraphedNet:
             run: computes the outputs by name from planes [B, C, H, W] on the device.
             precision: makes the context in which `run` is called.
 
-        Raises RuntimeError if the net cannot be recorded, for example because what it launches
-        depends on numbers that it computes.
+        Raises RuntimeError if the net cannot be recorded, for example because it branches on values
+        that it has computed.
         """
         import torch
 

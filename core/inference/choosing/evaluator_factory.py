@@ -53,7 +53,7 @@ class EvaluatorRequest:
     sessions: int = 1
     """Copies of the net that share each batch."""
     builders: Mapping[str, NetworkBuilder] | None = None
-    """Builders of the nets of checkpoints; None: the built-in ones."""
+    """Builders of the nets that torch runs; None: the built-in ones."""
 
     def need_model(self, evaluator: str) -> Path:
         """Return the model. Raises VariantAIError naming the evaluator if there is none."""
@@ -103,7 +103,7 @@ def make_evaluator(
             int8 of `net.onnx` is expected beside it, as `net-int8.onnx`.
         log: called with sentences about the choice and anything the user should know.
         plugins: makers that plugins add, by name (`registry().evaluators`).
-        builders: builders of the nets of checkpoints (`registry().builders()`).
+        builders: builders of the nets that torch runs (`registry().builders()`).
 
     A net may have been trained with other planes or another policy than the spec's. Its `info`
     knows the spec by which it sees positions (`ModelInfo.own_spec`); searches use that.

@@ -26,10 +26,9 @@ def open_net(
 ) -> Evaluator:
     """Open a net for self-play or matches.
 
-    With the evaluator `auto` on a CPU: OpenVINO if it is installed, in bf16 if the processor
-    multiplies bf16 matrices, otherwise onnxruntime. On a GPU: onnxruntime if it has support for it,
-    otherwise torch. batch: positions usually evaluated at once, by
-    default those of self-play.
+    The evaluator `auto` is OpenVINO on a CPU, if it is installed, in bf16 if the processor multiplies
+    bf16 matrices; otherwise onnxruntime. On a GPU it is onnxruntime if that supports it, otherwise
+    torch. batch: positions usually evaluated at once, by default those of self-play.
 
     Raises DataError for a net of another variant or encoding, UnknownNameError, VariantAIError.
     """
