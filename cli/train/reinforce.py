@@ -172,10 +172,7 @@ def command(
                 noted = time.monotonic()
                 note(f"generation {generation}: {positions:,} of {counted(wanted, 'position')}")
 
-        begin = "Going on with" if run.exists() else "Beginning"
-        note(
-            f"{begin} {run.path}: {spec.variant}, {counted(settings.positions, 'position')} a generation"
-        )
+        note(f"{run.path}: {spec.variant}, {counted(settings.positions, 'position')} a generation")
         watcher = Watcher(
             generation=lambda row: (
                 bar.console.print(summary_line(row, settings), markup=False)
