@@ -103,6 +103,8 @@ def piece_notes(spec: VariantSpec, piece: Piece) -> Iterator[str]:
         yield f"never leaves {zone_in_words(piece.within)}"
     for zone, word in piece.from_.items():
         yield f"in {zone} also {moves_in_words(word)}"
+    if piece.avoids is not None:
+        yield f"neither captures {piece.avoids} nor jumps over it"
     if piece.faces is not None:
         yield f"may not face {piece.faces} on an open line"
     if piece.passant:
@@ -158,8 +160,9 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
             else f"; of a side's checks only {count.checks_counted} count"
         )
         resets = ", ".join(f"moves of {e}" if e in spec.pieces else e for e in count.reset)
+        drawn = "drawn" if rules.points is None else "decided by points"
         lines.append(
-            f"The game is drawn after {counted(count.plies, 'ply')} without progress "
+            f"The game is {drawn} after {counted(count.plies, 'ply')} without progress "
             f"(progress: {resets}{checks})."
         )
     lines += [f"A side wins by {_win(win)}." for win in rules.wins]
@@ -171,6 +174,16 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
         lines.append("There are no checks.")
     if rules.checked_king == "only captures":
         lines.append("A king in check may only capture the piece that gives it.")
+    if rules.pass_ == "may":
+        lines.append("A player who is not in check may pass; two passes in a row end the game.")
+    if rules.facing_kings == "must part":
+        lines.append("A player between facing kings must part them, or pass, which ends the game.")
+    if rules.points is not None:
+        held = ", ".join(f"{letter} {n:g}" for letter, n in rules.points.pieces.items())
+        more = (
+            f"; the second player has {rules.points.second:g} more" if rules.points.second else ""
+        )
+        lines.append(f"Points decide games that would be drawn ({held}{more}).")
     if rules.explodes:
         lines.append("A capture explodes.")
     if rules.insufficient_material:

@@ -8,6 +8,7 @@ must therefore use the outcome of a `Game`, never that of a position.
       every move of one side was a check   that side loses if the spec wants it; both: draw
       else one side always chased          that side loses if the spec wants it; both: draw
       else                                 the spec's `otherwise`
+    draws are decided by `points`, if the spec has them
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from variant_ai.core.errors import MoveError, SpecError
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import UciNotation, uci
-from variant_ai.core.rules.verdicts import PLAYERS, idle_winner, ordinal
+from variant_ai.core.rules.verdicts import (
+    PLAYERS,
+    draw_detail,
+    idle_winner,
+    ordinal,
+    winner_of_draw,
+)
 
 IDENTITY = ("board", "hands", "side", "castling", "homes", "ep", "wins_left")
 """Fields in which repeated positions agree: all except counters and derived fields."""
@@ -196,9 +203,9 @@ class Game:
                 return verdict
             idle = f", no one-sided perpetual check or chase ({rule.perpetual_chase})"
         return Outcome(
-            idle_winner(self.rules.spec, self.side),
+            idle_winner(self.rules.types, self.position),
             "repetition",
-            f"{occurrence}{idle}: {rule.otherwise}",
+            f"{occurrence}{idle}: {self._drawn() if rule.otherwise == 'draw' else rule.otherwise}",
         )
 
     def _perpetual_check(self, first: int, occurrence: str) -> Outcome | None:
@@ -210,10 +217,15 @@ class Game:
         if not (opponent_checks or mover_checks):
             return None
         if opponent_checks and mover_checks:
-            return Outcome(None, "perpetual check", f"{occurrence}, both sides give check: draw")
+            winner = winner_of_draw(self.rules.types, self.position)
+            detail = f"{occurrence}, both sides give check: {self._drawn()}"
+            return Outcome(winner, "perpetual check", detail)
         winner = self.side if opponent_checks else 1 - self.side
         detail = f"{occurrence}, the {PLAYERS[1 - winner]} gives check each time: loss"
         return Outcome(winner, "perpetual check", detail)
+
+    def _drawn(self) -> str:
+        return draw_detail(self.rules.types, self.position)
 
     def _all_in_check(self, last: int, first: int) -> bool:
         return all(self.rules.in_check(p) for p in self.positions[first : last + 1][::-1][::2])

@@ -77,8 +77,8 @@ class Rules(ABC):
 
     @abstractmethod
     def fen(self, position: Position) -> str:
-        """Return the FEN; `position(fen(p))` equals p except for `repetitions`, `checks` and
-        `last_moves`."""
+        """Return the FEN; `position(fen(p))` equals p except for the fields in
+        `position.NOT_IN_FEN`."""
 
     @abstractmethod
     def legal_moves(self, position: Position) -> NDArray[np.int32]:

@@ -117,6 +117,11 @@ class PieceTypes:
         symbol = self.all[piece_type(code)].symbol
         return symbol.lower() if piece_colour(code) else symbol
 
+    def points(self) -> list[float]:
+        """Points of each type by `points:` of the rules; zeros without it."""
+        points = self.spec.rules.points
+        return [points.pieces.get(t.base, 0.0) if points else 0.0 for t in self.all]
+
     def mask(self, symbol: str) -> int:
         """Bit mask of the types that are this piece, including its promoted twin."""
         return sum(1 << t.index for t in self.all if t.base == symbol)

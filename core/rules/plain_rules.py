@@ -47,6 +47,7 @@ from variant_ai.core.rules.verdicts import (
     mover_resets,
     progress_plies,
     stalemate_detail,
+    winner_of_draw,
 )
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
@@ -148,7 +149,8 @@ class PlainRules(Rules):
             return self._stuck(position)
         plies = rules.no_progress.plies
         if plies != "none" and progress_plies(self.spec, position) >= plies:
-            return Outcome(None, "move count", move_count_detail(self.spec))
+            winner = winner_of_draw(self.types, position)
+            return Outcome(winner, "move count", move_count_detail(self.types, position))
         return None
 
     def _stuck(self, position: Position) -> Outcome:

@@ -57,6 +57,7 @@ POSITION = np.dtype(
         ("ep", "i1"),  # square a passant piece may capture on, -1 none; set only if one can
         ("kings", "i1", (2,)),  # square of the royal piece, -1 none
         ("wins_left", "i1", (2,)),  # checks this colour still has to give to win (three-check), 0
+        ("passes", "i1"),  # passes made last, without a move between; 2 has ended the game
         ("count_limit", "i2"),  # spec with `counting:`: draw when clock exceeds it, 0 no counting
         (
             "last_moves",
@@ -72,6 +73,9 @@ Position: TypeAlias = Annotated[NDArray[np.void], array(POSITION)]
 """Array of shape (1,), dtype `POSITION`; of more in compiled code."""
 PositionRow: TypeAlias = Annotated[Any, element(POSITION)]
 """One position of a `Position` array."""
+
+NOT_IN_FEN = ("repetitions", "checks", "last_moves", "passes")
+"""Fields that depend on the moves before a position."""
 
 NORMAL, PROMOTION, DROP, CASTLING, EN_PASSANT, DOUBLE_STEP, PASS = range(7)
 

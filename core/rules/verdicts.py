@@ -10,6 +10,7 @@ from variant_ai.core.rules.position import (
     Position,
     move_kind,
     move_origin,
+    piece_colour,
     piece_type,
 )
 from variant_ai.core.spec.schema import VariantSpec
@@ -22,11 +23,40 @@ def ordinal(number: int) -> str:
     return _ORDINALS[number] if number < len(_ORDINALS) else f"{number}th"
 
 
-def idle_winner(spec: VariantSpec, side: int) -> int | None:
-    """Winner of a repetition without perpetual check or chase; `side` is to move."""
-    return {"draw": None, "loss of first player": 1, "loss of mover": side}[
-        spec.rules.repetition.otherwise
-    ]
+def idle_winner(types: PieceTypes, position: Position) -> int | None:
+    """Winner of a repetition without perpetual check or chase at its last position."""
+    otherwise = types.spec.rules.repetition.otherwise
+    if otherwise == "draw":
+        return winner_of_draw(types, position)
+    return 1 if otherwise == "loss of first player" else int(position["side"][0])
+
+
+def winner_of_draw(types: PieceTypes, position: Position) -> int | None:
+    """Winner by `points:` of a game that would be drawn without them; None if it is drawn."""
+    rule = types.spec.rules.points
+    if rule is None:
+        return None
+    first, second = points_of_sides(types, position)
+    return None if first == second else int(first < second)
+
+
+def draw_detail(types: PieceTypes, position: Position) -> str:
+    """Describe the result where a game would be drawn without points: `draw`, or the points."""
+    if types.spec.rules.points is None:
+        return "draw"
+    first, second = points_of_sides(types, position)
+    return f"{first:g} points to {second:g}"
+
+
+def points_of_sides(types: PieceTypes, position: Position) -> tuple[float, float]:
+    """Points of both players on the board, and those that the second has besides."""
+    rule = types.spec.rules.points
+    totals = [0.0, rule.second if rule else 0.0]
+    points = types.points()
+    for code in position["board"][0].tolist():
+        if code:
+            totals[piece_colour(code)] += points[piece_type(code)]
+    return totals[0], totals[1]
 
 
 def progress_plies(spec: VariantSpec, position: Position) -> int:
@@ -63,7 +93,8 @@ def stalemate_detail(spec: VariantSpec) -> str:
     return f"stalemate is a {value} for the side without a move"
 
 
-def move_count_detail(spec: VariantSpec) -> str:
-    """Describe the move-count rule: `120 plies without captures`."""
-    rule = spec.rules.no_progress
-    return f"{rule.plies} plies without {', '.join(rule.reset)}"
+def move_count_detail(types: PieceTypes, position: Position) -> str:
+    """Describe the move-count rule: `120 plies without captures`, and points if they decide."""
+    rule = types.spec.rules.no_progress
+    points = "" if types.spec.rules.points is None else f": {draw_detail(types, position)}"
+    return f"{rule.plies} plies without {', '.join(rule.reset)}{points}"

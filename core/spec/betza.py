@@ -9,7 +9,8 @@ differently from the notation, are rejected: such a movement could not be checke
     riders     WW W0 unlimited, W3 at most three steps; likewise F, N, K (R3, B3, Q3 also)
     modes      m only without capture, c only with capture
     hoppers    p jumps one piece, any distance before and after it; g lands just behind it
-               (of unlimited W and F riders only)
+               (of W and F riders; of limited ones p alone, which is ours: Fairy-Stockfish's word has
+               another meaning, but no `fairy:` variant is given a spec's words)
     lame       n the leg must be empty (N, A, D, and Z with two legs: janggi's elephant)
     directions f b l r s v, in pairs fl, fs, ..., and with h (half: all four) where eight exist
 
@@ -192,8 +193,9 @@ def _read_atom(
     token = text[start:end]
     if lame and (letter not in LAME or len(token) > len(modifiers) + 1):
         raise BetzaError(text, start, f"{token!r} is not supported; only nN, nA, nD and nZ are")
-    if hop and (letter == "N" or reach != 0 or lame):
-        raise BetzaError(text, start, f"{token!r} is not supported; only unlimited sliders hop")
+    if hop and (letter == "N" or reach == 1 or lame or (reach and hop == "behind")):
+        message = f"{token!r} is not supported; only sliders hop, `g` unlimited ones"
+        raise BetzaError(text, start, message)
     movements = []
     for base in COMPOUNDS.get(letter, letter):
         leap = LEAPS[base]

@@ -21,7 +21,7 @@ from variant_ai.core.spec.issues import (
 )
 from variant_ai.core.spec.plane_checks import check_input, check_policy, check_symmetry
 from variant_ai.core.spec.plane_layout import all_promotion_choices, promotion_choices
-from variant_ai.core.spec.rule_words import MAX_PIECE_TYPES, Hands, Piece
+from variant_ai.core.spec.rule_words import MAX_PIECE_TYPES, Hands, Piece, may_win_otherwise
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import PLAYERS, check_home, royal_letters, start_array
 from variant_ai.core.spec.zones import reads_as_zone, zone_squares
@@ -113,6 +113,10 @@ def _piece_issues(spec: VariantSpec, symbol: str) -> Iterator[Issue]:
         yield from betza_issues((*path, "from", zone), moves)
     yield from zone_issues(spec, (*path, "within"), piece.within)
     yield from zone_issues(spec, (*path, "drop"), piece.drop)
+    avoided = spec.pieces.get(piece.avoids) if piece.avoids is not None else None
+    if piece.avoids is not None and (avoided is None or avoided.royal):
+        others = [letter for letter, other in spec.pieces.items() if not other.royal]
+        yield Issue((*path, "avoids"), unknown("piece that is not royal", piece.avoids, others))
     if piece.faces is not None and (piece.faces != symbol or not piece.royal):
         yield Issue(
             (*path, "faces"),
@@ -190,7 +194,7 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
         message = "'ignored', but a piece has `royal: true`; accepted: 'may', or no royal piece"
         yield Issue(("rules", "checks"), message)
     at_home = royal & {symbol for _, symbol in start_array(spec).values()}
-    decided = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
+    decided = may_win_otherwise(rules)
     mates = at_home and rules.checkmate != "draw"
     if not mates and not rules.wins and not decided and rules.engine == "kernel":
         yield Issue(
@@ -199,6 +203,32 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
             f"`wins`, and stalemate is a draw; accepted: `royal: true` on a piece, `wins` of {WINS}, or "
             "another `stalemate`",
         )
+
+
+def _pass_issues(spec: VariantSpec) -> Iterator[Issue]:
+    """Check what passes, facing kings and points need."""
+    rules = spec.rules
+    has_plane = spec.policy != "derived" and "pass" in spec.policy
+    royal = any(piece.royal for piece in spec.pieces.values())
+    if rules.pass_ == "may" and not has_plane:
+        message = "`pass: may` needs an action in the policy; accepted: such as `[derived, pass]`"
+        yield Issue(("policy",), message)
+    if rules.pass_ == "may" and not royal and rules.engine == "kernel":
+        message = (
+            "a pass is written as a move of the king to its own square; accepted: a royal piece"
+        )
+        yield Issue(("rules", "pass"), message)
+    if rules.facing_kings == "must part" and rules.pass_ == "never":
+        message = "'must part', but without `pass: may` a player who cannot part them has no move"
+        yield Issue(("rules", "facing_kings"), f"{message}; accepted: 'may stay'")
+    if rules.points is not None:
+        path = ("rules", "points", "pieces")
+        yield from unknown_pieces(spec, path, tuple(rules.points.pieces))
+        if rules.insufficient_material:
+            message = (
+                "with `points` no game is drawn because neither side can mate; accepted: false"
+            )
+            yield Issue(("rules", "insufficient_material"), message)
 
 
 def _over_at_once(spec: VariantSpec, i: int) -> Iterator[Issue]:
@@ -223,6 +253,7 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
         yield Issue(("fairy",), unknown_fairy_variant(spec.fairy, spec.variant))
     yield from _castling_issues(spec)
     yield from _shuffle_issues(spec)
+    yield from _pass_issues(spec)
     if spec.hands is not None:
         yield from _hand_issues(spec, spec.hands)
     rules = spec.rules

@@ -24,6 +24,7 @@ Divisor = Annotated[float, Field(gt=0, le=1e6)]
 Zone = str | tuple[str, ...]
 """`rank 2`, `rank 6-10`, `file a-c`, `d1-f3` (a rectangle), a zone's name, or a list of squares."""
 
+HalfPoints = Annotated[float, Field(ge=0, le=100, multiple_of=0.5)]
 Who = Literal["me", "them"]
 MAX_LAST_MOVES = 8
 Compass = Literal["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
@@ -98,6 +99,10 @@ class Piece(Model):
     royal: bool = False
     faces: str | None = Field(
         default=None, description="piece it may not face on an open line (flying general)"
+    )
+    avoids: str | None = Field(
+        default=None,
+        description="piece of either side that it can neither capture nor jump over as a hopper",
     )
     also: str | None = Field(
         default=None, description="second letter that is read (never written) in FEN"
@@ -196,6 +201,15 @@ class Win(Model):
     )
 
 
+class Points(Model):
+    """Points of the pieces on the board, which decide games that would be drawn."""
+
+    pieces: dict[str, HalfPoints] = Field(
+        min_length=1, description="points of each letter; others have none"
+    )
+    second: HalfPoints = Field(default=0, description="points that the second player has besides")
+
+
 class RuleWords(Model):
     engine: str = Field(
         default="kernel",
@@ -216,6 +230,22 @@ class RuleWords(Model):
         default="draw",
         description="result for the side that has no legal move and is not in check; or the side with "
         "fewer pieces on the board wins, and equal numbers draw",
+    )
+    pass_: Literal["never", "may"] = Field(
+        default="never",
+        alias="pass",
+        description="`may`: a player who is not in check may pass, and two passes in a row end the game "
+        "as a draw",
+    )
+    facing_kings: Literal["may stay", "must part"] = Field(
+        default="may stay",
+        description="`must part`: the player to move between kings that face each other on an open line "
+        "must part them, or pass, which ends the game as two passes do",
+    )
+    points: Points | None = Field(
+        default=None,
+        description="the side with more points wins by passes, the move count, repetitions and "
+        "perpetual checks of both, where the game would be drawn without points",
     )
     repetition: Repetition = Repetition()
     no_progress: NoProgress = NoProgress()
@@ -238,3 +268,9 @@ class RuleWords(Model):
     insufficient_material: bool = Field(
         default=False, description="a position in which neither side can ever mate is a draw"
     )
+
+
+def may_win_otherwise(rules: RuleWords) -> bool:
+    """Return True if a game can be won without a mate and without `wins`."""
+    ends = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
+    return ends or rules.points is not None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.issues import Issue, Path
+from variant_ai.core.spec.rule_words import may_win_otherwise
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import square_name, square_of, zone_squares
 
@@ -104,8 +105,7 @@ def check_home(spec: VariantSpec) -> Iterator[Issue]:
 def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Iterator[Issue]:
     """Check that a player without a royal piece, against one with it, can lose at all."""
     rules = spec.rules
-    otherwise = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
-    if rules.engine != "kernel" or otherwise or bool(kings[0]) == bool(kings[1]):
+    if rules.engine != "kernel" or may_win_otherwise(rules) or bool(kings[0]) == bool(kings[1]):
         return
     if not any(win.extinct or win.lost or win.piece for win in rules.wins):
         colour = int(bool(kings[0]))

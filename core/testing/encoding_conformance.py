@@ -28,7 +28,7 @@ from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import FenError, MoveError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.position import Position, same_position
+from variant_ai.core.rules.position import NOT_IN_FEN, Position, same_position
 from variant_ai.core.rules.text.fen import start_record
 from variant_ai.core.spec.betza import is_asymmetric
 from variant_ai.core.spec.schema import VariantSpec
@@ -149,7 +149,7 @@ class _Comparison:
         except FenError as error:
             self._differ("FEN", position, None, f"rejected when it is read back: {error}")
             return
-        for name in ("repetitions", "checks", "last_moves"):  # not part of a FEN
+        for name in NOT_IN_FEN:
             again[0][name] = position[0][name]
         if not same_position(again, position):
             self._differ("FEN", position, None, f"read back as {self.rules.fen(again)}")

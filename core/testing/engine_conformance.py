@@ -16,6 +16,7 @@ import numpy as np
 from variant_ai.core.errors import FenError
 from variant_ai.core.rules.interface import END_REASONS, Outcome, Rules
 from variant_ai.core.rules.position import (
+    NOT_IN_FEN,
     POSITION,
     Position,
     piece_type,
@@ -25,8 +26,6 @@ from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.testing.random_games import STYLES, random_move, uci_text
 
-NOT_IN_FEN = ("repetitions", "checks", "last_moves")
-"""Fields that a FEN does not hold."""
 DAMAGED = 40
 """Damaged FENs that are read."""
 PLIES = 120

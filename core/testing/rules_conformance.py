@@ -24,6 +24,7 @@ from variant_ai.core.rules.position import (
     DOUBLE_STEP,
     DROP,
     EN_PASSANT,
+    NOT_IN_FEN,
     PROMOTION,
     Position,
     move_kind,
@@ -237,7 +238,8 @@ class _ComparedGame:
             except FenError as error:
                 self._differ(f"{whose} FEN {text!r} is rejected when it is read: {error}")
                 return
-            again[0]["checks"] = self.position[0]["checks"]
+            for name in NOT_IN_FEN:
+                again[0][name] = self.position[0][name]
             if not _same_except_counters(again, self.position):
                 self._differ(f"FEN {text!r} is read as another position")
                 return
@@ -253,9 +255,8 @@ class _ComparedGame:
 
 
 def _same_except_counters(a: Position, b: Position) -> bool:
-    """Compare two records except for counters, which FENs write differently, and last moves, which
-    they do not have."""
+    """Compare two records except for counters, which FENs write differently."""
     c = a.copy()
-    for name in ("ply", "clock", "last_moves"):
+    for name in ("ply", "clock"):
         c[0][name] = b[0][name]
     return same_position(c, b)

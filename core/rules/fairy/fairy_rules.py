@@ -54,6 +54,7 @@ from variant_ai.core.rules.verdicts import (
     ordinal,
     progress_plies,
     stalemate_detail,
+    winner_of_draw,
 )
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
@@ -170,7 +171,8 @@ class FairyRules(Rules):
             return ended
         count = rules.no_progress
         if count.plies != "none" and progress_plies(self.spec, position) >= count.plies:
-            return Outcome(None, "move count", move_count_detail(self.spec))
+            winner = winner_of_draw(self.types, position)
+            return Outcome(winner, "move count", move_count_detail(self.types, position))
         limit = int(position["count_limit"][0])
         if limit and self._fairy.optional_end(state.base, state.moves) is not None:
             return Outcome(
@@ -337,7 +339,8 @@ class FairyRules(Rules):
         if winner is not None and value != self._without_chase.optional_end(fen, moves):
             detail = f"{occurrence}, the {PLAYERS[1 - winner]} chases ({rule.perpetual_chase})"
             return Outcome(winner, "perpetual chase", detail)
-        if winner != idle_winner(self.spec, side) and winner is not None:
+        last = parse_fen(self.types, self._fairy.fen_after(fen, moves), lenient=True)
+        if winner not in (None, idle_winner(self.types, last)):
             detail = f"{occurrence}, the {PLAYERS[1 - winner]} gives check each time"
             return Outcome(winner, "perpetual check", detail)
         return Outcome(winner, "repetition", occurrence)

@@ -25,7 +25,7 @@ from variant_ai.core.rules.kernel.move_programs import (
     SQUARE_MASK,
     TYPE_SHIFT,
 )
-from variant_ai.core.rules.kernel.table_layout import EXPLODES, TablesRow
+from variant_ai.core.rules.kernel.table_layout import AVOIDS, EXPLODES, TablesRow
 from variant_ai.core.rules.position import COLOUR_STRIDE, MAX_SQUARES, PositionRow
 
 COLOUR_BIT = COLOUR_STRIDE.bit_length() - 1
@@ -57,6 +57,16 @@ def captures(piece: Number, colour: Number, entry: Number) -> Truth:
     return piece != 0 and (
         ((piece - 1) >> COLOUR_BIT) == colour
         and ((entry >> (TYPE_SHIFT + ((piece - 1) & TYPE_MASK))) & 1) != 0
+    )
+
+
+@inlined
+def avoids(t: TablesRow, piece: Number, other: Number) -> Truth:
+    """Return True if a piece, a code, neither captures the other nor jumps over it. other: 0 is none."""
+    return (
+        t["features"] & AVOIDS != 0
+        and other != 0
+        and (t["avoided_by"][(other - 1) & TYPE_MASK] >> ((piece - 1) & TYPE_MASK)) & 1 != 0
     )
 
 
@@ -97,18 +107,18 @@ def attacked(t: TablesRow, p: PositionRow, colour: Number, square: Number) -> Tr
                 return True
             at += 1
         elif opcode == HOPS:
-            jumped = False
+            hurdle = np.int64(0)
             for i in range(n):
                 entry = program[at + 2 * i]
-                piece = board[entry & SQUARE_MASK]
+                piece = np.int64(board[entry & SQUARE_MASK])
                 if piece != 0:
-                    if jumped:
+                    if hurdle != 0:
                         entry = program[at + 2 * i + 1] << TYPE_SHIFT
-                    if captures(piece, colour, entry):
+                    if captures(piece, colour, entry) and not avoids(t, piece, hurdle):
                         return True
-                    if jumped:
+                    if hurdle != 0:
                         break
-                    jumped = True
+                    hurdle = piece
             at += 2 * n
         else:  # BEHIND
             if board[program[at] & SQUARE_MASK] != 0:
@@ -147,6 +157,27 @@ def exposed(t: TablesRow, p: PositionRow, colour: Number, square: Number) -> Tru
     return attacked(t, p, 1 - colour, square)
 
 
+@inlined
+def kings_face(t: TablesRow, p: PositionRow) -> Truth:
+    """Return True if both kings are on one line, with nothing between."""
+    one, other = np.int64(p["kings"][0]), np.int64(p["kings"][1])
+    low, high = min(one, other), max(one, other)
+    if low < 0:
+        return False
+    files = np.int64(t["files"])
+    step = np.int64(0)
+    if low % files == high % files:
+        step = files
+    elif low // files == high // files:
+        step = np.int64(1)
+    if step == 0:
+        return False
+    square = low + step
+    while square < high and p["board"][square] == 0:
+        square += step
+    return square >= high
+
+
 @njit
 def attacked_squares(
     t: TablesRow, p: PositionRow, origin: Number, out: NDArray[np.int64]
@@ -157,6 +188,7 @@ def attacked_squares(
     board = p["board"]
     program = t["forward"]
     at = t["forward_start"][np.int64(board[origin]) * MAX_SQUARES + origin]
+    piece = np.int64(board[origin])
     n = 0
     while True:
         flags = np.int64(program[at])
@@ -171,6 +203,10 @@ def attacked_squares(
             hurdles = 1 if flags & HOP else 0
             for i in range(count):
                 target = np.int64(program[at + i])
+                if avoids(t, piece, np.int64(board[target])):
+                    if flags & LEAP:
+                        continue
+                    break
                 if hurdles == 0:
                     out[n] = target
                     n += 1
@@ -293,7 +329,9 @@ def scan_hops(
         elif met == 1:
             if hits:
                 marks[first] |= LEAVING_MATTERS
-            if hops:
+            if hops and avoids(t, np.int64(piece), np.int64(board[first])):
+                marks[first] |= ENTERING_MATTERS  # another piece there would be a hurdle
+            elif hops:
                 check = True
                 open_hops(program, at, i, marks)
                 marks[first] |= LEAVING_SAVES

@@ -9,11 +9,13 @@ from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, attacked
 from variant_ai.core.rules.kernel.table_layout import (
     BARE_KING_LOSES,
     COLOUR_BOUND,
+    COUNTS_POINTS,
     DRAWS_DEAD_POSITIONS,
     FEWER_WIN,
     HELD,
     MATES,
     NEVER_MATES,
+    PASSES,
     RACES,
     REACHES_SAFELY,
     WINS_BY_CHECKS,
@@ -25,14 +27,14 @@ from variant_ai.core.rules.kernel.table_layout import (
 from variant_ai.core.rules.position import MAX_SQUARES, Position, PositionRow
 
 NO_END, CHECKMATE, STALEMATE, MOVE_COUNT, VARIANT_WIN, DEAD_POSITION = range(6)
-DRAWN_RACE = 2
-"""Result of `variant_winner` if both have reached the goal of a race."""
+DRAWN = 2
+"""Result of `variant_winner` if the game is over and neither has won."""
 
 
 @inlined
 def variant_winner(t: TablesRow, p: PositionRow) -> Number:
-    """Return the colour that has won by a rule of `wins:`, DRAWN_RACE, -1 if the game goes on.
-    Records.
+    """Return the colour that has won by a rule of `wins:` or when two have passed, DRAWN, or -1 if the
+    game goes on. Records.
 
     Checks and goals count for the side that has just moved; a goal that must be safe counts also
     for the side to move, since the other may have stopped attacking it (as in Fairy-Stockfish). A goal
@@ -42,6 +44,8 @@ def variant_winner(t: TablesRow, p: PositionRow) -> Number:
     features = t["features"]
     us = np.int64(p["side"])
     mover = 1 - us
+    if features & PASSES and p["passes"] > 1:
+        return winner_of_draw(t, p)
     if features & WINS_BY_CHECKS and p["wins_left"][mover] <= 0:
         return mover
     if features & WINS_BY_EXTINCTION:
@@ -67,6 +71,20 @@ def variant_winner(t: TablesRow, p: PositionRow) -> Number:
     return np.int64(-1)
 
 
+@njit
+def winner_of_draw(t: TablesRow, p: PositionRow) -> Number:
+    """Return the colour that wins by `points` a game that would be drawn without them, or DRAWN."""
+    if not t["features"] & COUNTS_POINTS:
+        return np.int64(DRAWN)
+    ahead = -np.int64(t["second_points"])
+    for square in range(t["squares"]):
+        piece = np.int64(p["board"][square]) - 1
+        if piece >= 0:
+            points = np.int64(t["points"][piece & TYPE_MASK])
+            ahead += -points if piece >> COLOUR_BIT else points
+    return np.int64(DRAWN if ahead == 0 else ahead < 0)
+
+
 @inlined
 def winner_of_race(t: TablesRow, p: PositionRow, us: Number) -> Number:
     """Return the winner of a race to squares that are the goal of both, as `variant_winner` does.
@@ -77,7 +95,7 @@ def winner_of_race(t: TablesRow, p: PositionRow, us: Number) -> Number:
     """
     we, they = has_reached(t, p, us), has_reached(t, p, 1 - us)
     if we:
-        return np.int64(DRAWN_RACE) if they and us == 0 else us
+        return np.int64(DRAWN) if they and us == 0 else us
     return np.int64(1) if they and us == 0 else np.int64(-1)
 
 
@@ -207,7 +225,7 @@ def end_of(t: Tables, p: Position, i: Number, moves: Number, check: Number) -> N
     table, position = t[0], p[i]
     winner: Number = variant_winner(table, position)
     if winner >= 0:
-        return VARIANT_WIN + 8 * (0 if winner == DRAWN_RACE else 1 + winner)
+        return VARIANT_WIN + 8 * (0 if winner == DRAWN else 1 + winner)
     if moves == 0 and awaits_answer(table, position):
         return VARIANT_WIN + 8
     us = np.int64(position["side"])
@@ -216,7 +234,8 @@ def end_of(t: Tables, p: Position, i: Number, moves: Number, check: Number) -> N
         winner = -1 if value == 0 else (us if value > 0 else 1 - us)
         return (CHECKMATE if check else STALEMATE) + 8 * (1 + winner)
     if move_count_reached(table, position):
-        return MOVE_COUNT
+        winner = winner_of_draw(table, position)
+        return MOVE_COUNT + 8 * (0 if winner == DRAWN else 1 + winner)
     if position["count_limit"] > 0 and position["clock"] > position["count_limit"]:
         return MOVE_COUNT
     if (

@@ -24,6 +24,7 @@ from variant_ai.core.rules.kernel.attacks import (
     exposed,
 )
 from variant_ai.core.rules.kernel.make_move import advance
+from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.rules.kernel.move_programs import (
     END,
     HOPS,
@@ -33,7 +34,6 @@ from variant_ai.core.rules.kernel.move_programs import (
     SQUARE_MASK,
     TYPE_SHIFT,
 )
-from variant_ai.core.rules.kernel.movegen import MAX_MOVES
 from variant_ai.core.rules.kernel.table_layout import EXPLODES, Tables, TablesRow
 from variant_ai.core.rules.position import (
     DOUBLE_STEP,
@@ -177,15 +177,20 @@ def scan_targets(
             at += 1
         elif opcode == HOPS:
             met = 0
+            avoiders = np.int64(0)
             for i in range(n):
                 entry = program[at + 2 * i]
                 square = entry & SQUARE_MASK
-                piece = board[square]
+                piece = np.int64(board[square])
                 if met == 0:
                     hits[square] |= entry >> TYPE_SHIFT
                 elif met == 1:
-                    hits[square] |= program[at + 2 * i + 1]
+                    hits[square] |= program[at + 2 * i + 1] & ~avoiders
                 if piece != 0:
+                    if met == 0:
+                        avoiders = np.int64(t["avoided_by"][(piece - 1) & TYPE_MASK])
+                    if avoiders != 0:  # another piece there would be a hurdle
+                        marks[square] |= ENTERING_MATTERS
                     if met == 0 and captures(piece, us, program[at + 2 * i + 1] << TYPE_SHIFT):
                         for j in range(i):  # a piece moved there becomes a hurdle
                             marks[program[at + 2 * j] & SQUARE_MASK] |= ENTERING_MATTERS

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.errors import FenError
 from variant_ai.core.rules.interface import EndReason, Outcome, Rules
+from variant_ai.core.rules.kernel.attacks import kings_face
 from variant_ai.core.rules.kernel.game_ends import (
     CHECKMATE,
     DEAD_POSITION,
@@ -24,13 +25,8 @@ from variant_ai.core.rules.kernel.game_ends import (
     end_of,
 )
 from variant_ai.core.rules.kernel.make_move import full_key, is_in_check, play_into
-from variant_ai.core.rules.kernel.movegen import (
-    MAX_MOVES,
-    VARIANT_ENDS,
-    legal_moves_into,
-    new_moves,
-    new_work,
-)
+from variant_ai.core.rules.kernel.move_lists import MAX_MOVES, new_moves
+from variant_ai.core.rules.kernel.movegen import VARIANT_ENDS, legal_moves_into, new_work
 from variant_ai.core.rules.kernel.rule_tables import compile_tables
 from variant_ai.core.rules.kernel.table_layout import (
     BARE_KING_LOSES,
@@ -42,7 +38,12 @@ from variant_ai.core.rules.kernel.table_layout import (
 )
 from variant_ai.core.rules.position import POSITION, Position, new_position
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
-from variant_ai.core.rules.verdicts import checkmate_detail, move_count_detail, stalemate_detail
+from variant_ai.core.rules.verdicts import (
+    checkmate_detail,
+    draw_detail,
+    move_count_detail,
+    stalemate_detail,
+)
 from variant_ai.core.spec.rule_words import Win
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.text_tables import counted
@@ -176,19 +177,28 @@ class KernelRules(Rules):
         if end == NO_END:
             return None
         reason, winner = end & 7, (end >> 3) - 1
-        detail = self._detail(reason)
-        if reason == VARIANT_WIN and winner < 0:
+        if reason == VARIANT_WIN and position[0]["passes"] > 1:
+            detail = f"both players passed: {draw_detail(self.types, position)}"
+            if self._kings_faced(position):
+                detail = f"passed between facing kings: {draw_detail(self.types, position)}"
+        elif reason == VARIANT_WIN and winner < 0:
             detail = "both have reached the goal"
+        else:
+            detail = self._detail(reason, position)
         return Outcome(winner if winner >= 0 else None, _REASONS[reason], detail)
 
-    def _detail(self, reason: int) -> str:
+    def _kings_faced(self, position: Position) -> bool:
+        faces = self.spec.rules.facing_kings == "must part"
+        return faces and bool(kings_face(self.tables[0], position[0]))
+
+    def _detail(self, reason: int, position: Position) -> str:
         """Describe the rule of the spec that ended the game."""
         if reason == STALEMATE:
             return stalemate_detail(self.spec)
         if reason == CHECKMATE:
             return checkmate_detail(self.spec)
         if reason == MOVE_COUNT:
-            return move_count_detail(self.spec)
+            return move_count_detail(self.types, position)
         return self._won_by() if reason == VARIANT_WIN else ""
 
     def _won_by(self) -> str:

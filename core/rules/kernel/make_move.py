@@ -10,7 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.jit import Number, Truth, inlined, njit
-from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, exposed, is_blown_up
+from variant_ai.core.rules.kernel.attacks import (
+    COLOUR_BIT,
+    TYPE_MASK,
+    exposed,
+    is_blown_up,
+    kings_face,
+)
 from variant_ai.core.rules.kernel.table_layout import (
     ASEAN,
     CAMBODIAN,
@@ -19,9 +25,11 @@ from variant_ai.core.rules.kernel.table_layout import (
     COUNTS_PIECES,
     DROPS_RESET,
     EXPLODES,
+    FACING_PARTS,
     HAND_COUNTS,
     MAX_HOMES,
     MAX_PASSANT,
+    PASSES,
     PROMOTIONS_RESET,
     SHUFFLED,
     WINS_BY_CHECKS,
@@ -42,6 +50,7 @@ from variant_ai.core.rules.position import (
     EN_PASSANT,
     MAX_HAND_KINDS,
     MAX_SQUARES,
+    PASS,
     PROMOTION,
     Position,
     PositionRow,
@@ -111,7 +120,7 @@ def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
         board[target] = code
         key ^= zobrist[code * MAX_SQUARES + target]
         reset = (t["resets"] & DROPS_RESET) != 0
-    else:
+    elif kind != PASS:
         piece = np.int64(board[origin])
         reset = ((t["resets"] >> ((piece - 1) & TYPE_MASK)) & 1) != 0
         board[origin] = 0
@@ -160,6 +169,8 @@ def advance(t: TablesRow, r: PositionRow, move: Number) -> None:
         r["checks"][1] = 0
     elif r["clock"] < MAX_CLOCK:
         r["clock"] += 1
+    if t["features"] & PASSES:
+        count_pass(t, r, kind == PASS)
     r["ply"] += 1
     r["repetitions"] = 0
     r["side"] = them
@@ -195,6 +206,17 @@ def explode(t: TablesRow, r: PositionRow, centre: Number) -> Number:
         if r["castling"] != 0:
             change ^= lose_rights(t, r, np.int64(square), np.int64(square))
     return change
+
+
+@inlined
+def count_pass(t: TablesRow, r: PositionRow, passed: Truth) -> None:
+    """Update the number of passes in a row; a pass between facing kings ends the game at once."""
+    if not passed:
+        r["passes"] = 0
+    elif r["passes"] > 0 or (t["features"] & FACING_PARTS != 0 and kings_face(t, r)):
+        r["passes"] = 2
+    else:
+        r["passes"] = 1
 
 
 @inlined

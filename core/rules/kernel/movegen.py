@@ -12,28 +12,45 @@ other rooms and takes arrays. Moves are made and taken back on the position's ow
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.jit import Number, Truth, array, element, inlined, njit
+from variant_ai.core.jit import Number, Truth, inlined, njit
 from variant_ai.core.rules.kernel.attacks import (
     COLOUR_BIT,
     ENTERING_MATTERS,
     ENTERING_SAVES,
     LEAVING_MATTERS,
     LEAVING_SAVES,
-    TYPE_MASK,
     WORK,
     MoveWork,
     MoveWorkRow,
     attacked,
+    avoids,
     exposed,
+    kings_face,
     scan_king,
 )
 from variant_ai.core.rules.kernel.game_ends import awaits_answer, variant_winner
 from variant_ai.core.rules.kernel.king_safety import safe_after, safe_castled, safe_explosion
+from variant_ai.core.rules.kernel.move_filters import (
+    add_pass,
+    no_evasions,
+    only_captures,
+    reaches_goal,
+    without_checks,
+    without_facing,
+    without_repeats,
+)
+from variant_ai.core.rules.kernel.move_lists import (
+    ARGUMENT,
+    KIND,
+    MAX_MOVES,
+    OFF_BOARD,
+    ORIGIN,
+    MoveListRow,
+    MoveLists,
+)
 from variant_ai.core.rules.kernel.move_programs import (
     CAPTURE,
     DOUBLE,
@@ -50,6 +67,7 @@ from variant_ai.core.rules.kernel.table_layout import (
     CAPTURED_CHOICES,
     DROP_MATE,
     EXPLODES,
+    FACING_PARTS,
     LEAVING_FORCED,
     MAX_CHOICES,
     MAX_PIECE_MOVES,
@@ -57,6 +75,7 @@ from variant_ai.core.rules.kernel.table_layout import (
     MUST_CAPTURE,
     NEVER_CHECKS,
     ONLY_CAPTURES,
+    PASSES,
     PER_FILE,
     PROMOTES_FROM,
     PROMOTES_TO,
@@ -75,28 +94,12 @@ from variant_ai.core.rules.position import (
     EN_PASSANT,
     MAX_HAND_KINDS,
     MAX_SQUARES,
-    NORMAL,
     PROMOTION,
     Position,
     PositionRow,
 )
 
-MAX_MOVES = 2048
-
-MOVES = np.dtype([("move", "i4", (MAX_MOVES,))])
-MoveLists: TypeAlias = Annotated[NDArray[np.void], array(MOVES)]
-MoveListRow: TypeAlias = Annotated[Any, element(MOVES)]
-
-VARIANT_ENDS = WINS_BY_CHECKS | WINS_BY_EXTINCTION | WINS_BY_REACHING | BARE_KING_LOSES
-KIND = 14
-ORIGIN = 7
-ARGUMENT = 17
-OFF_BOARD = -1
-
-
-def new_moves(n: int = 1) -> NDArray[np.void]:
-    """n move lists, shape (n,), dtype MOVES; a list is `lists["move"][i, :count]`."""
-    return np.zeros(n, MOVES)
+VARIANT_ENDS = WINS_BY_CHECKS | WINS_BY_EXTINCTION | WINS_BY_REACHING | BARE_KING_LOSES | PASSES
 
 
 def new_work() -> NDArray[np.void]:
@@ -127,78 +130,17 @@ def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: Mo
         n = no_evasions(table, position, us, out[0], n)
     if features & NEVER_CHECKS:
         n = without_checks(table, position, out[0], n)
+    if features & FACING_PARTS and kings_face(table, position):
+        n = without_facing(table, position, us, out[0], n)
     if features & MUST_CAPTURE:
         n = only_captures(position, out[0], n)
+    if features & PASSES:
+        n = add_pass(table, position, us, work[0]["check"], out[0], n)
     if features & DROP_MATE:
         n = without_drop_mates(table, position, out, n, work)
     if awaits_answer(table, position) and not reaches_goal(table, position, out[0], n):
         return 0
     return n
-
-
-@inlined
-def without_checks(t: TablesRow, p: PositionRow, out: MoveListRow, n: Number) -> Number:
-    """Keep only the moves that do not give check. For moves that take a piece from one square to another
-    and nothing else; `missing_words` names the rest."""
-    moves = out["move"]
-    us = np.int64(p["side"])
-    king = np.int64(p["kings"][1 - us])
-    if king < 0:
-        return n
-    kept = 0
-    for i in range(n):
-        origin = np.int64((moves[i] >> ORIGIN) & 127)
-        piece = np.int64(p["board"][origin])
-        if safe_after(t, p, origin, np.int64(moves[i] & 127), piece, OFF_BOARD, king, us):
-            moves[kept] = moves[i]
-            kept += 1
-    return kept
-
-
-@njit
-def no_evasions(t: TablesRow, p: PositionRow, us: Number, out: MoveListRow, n: Number) -> Number:
-    """Of the moves of a king in check keep only the capture of the one piece that gives it. Variants
-    with hoppers or lame leapers cannot have this rule (`missing_words`)."""
-    moves, board = out["move"], p["board"]
-    king = np.int64(p["kings"][us])
-    kept = 0
-    for i in range(n):
-        target = np.int64(moves[i] & 127)
-        evades = (moves[i] >> KIND) & 7 != DROP and (moves[i] >> ORIGIN) & 127 == king
-        captured = board[target]
-        board[target] = 0
-        if not evades or (captured != 0 and not attacked(t, p, 1 - us, king)):
-            moves[kept] = moves[i]
-            kept += 1
-        board[target] = captured
-    return kept
-
-
-@inlined
-def reaches_goal(t: TablesRow, p: PositionRow, out: MoveListRow, n: Number) -> Truth:
-    """Return True if one of the moves brings a piece to its goal."""
-    us = np.int64(p["side"])
-    for i in range(n):
-        move = out["move"][i]
-        kind = (np.int64(p["board"][(move >> ORIGIN) & 127]) - 1) & TYPE_MASK
-        if t["reach"][us * MAX_SQUARES + (move & 127)] and (t["reach_types"] >> kind) & 1:
-            return True
-    return False
-
-
-@inlined
-def only_captures(p: PositionRow, out: MoveListRow, n: Number) -> Number:
-    """Keep only the captures, if there are any."""
-    board = p["board"]
-    moves = out["move"]
-    kept = 0
-    for i in range(n):
-        move = moves[i]
-        kind = (move >> KIND) & 7
-        if (board[move & 127] != 0 and kind != CASTLING) or kind == EN_PASSANT:
-            moves[kept] = move
-            kept += 1
-    return kept if kept > 0 else n
 
 
 @inlined
@@ -250,26 +192,6 @@ def moves_of(
     if t["hand_kinds"] > 0:
         n = drop_moves(t, p, us, king, check, out, n, work)
     return n
-
-
-@njit
-def without_repeats(out: MoveListRow, n: Number) -> Number:
-    """Remove duplicate moves; of a step and a double step to one square keep the latter."""
-    moves = out["move"]
-    kept = 0
-    for i in range(n):
-        move = moves[i]
-        steps = (move >> KIND) & 7 == NORMAL or (move >> KIND) & 7 == DOUBLE_STEP
-        found = False
-        for k in range(kept):
-            if moves[k] == move or (steps and moves[k] ^ move == DOUBLE_STEP << KIND):
-                moves[k] |= move  # NORMAL is 0
-                found = True
-                break
-        if not found:
-            moves[kept] = move
-            kept += 1
-    return kept
 
 
 @njit
@@ -341,12 +263,18 @@ def board_moves(
                     if flags & LEAP:
                         if not flags & CAPTURE or ((met - 1) >> COLOUR_BIT) == us:
                             continue
+                        if avoids(t, piece, met):
+                            continue
                     elif not jumped and flags & HOP:
+                        if avoids(t, piece, met):
+                            break
                         jumped = True
                         continue
                     else:
                         last = True
                         if not flags & CAPTURE or ((met - 1) >> COLOUR_BIT) == us:
+                            break
+                        if avoids(t, piece, met):
                             break
                 if (tested or gone >= 0 or (marks[target] & ENTERING_MATTERS) != 0) and king >= 0:
                     after = target if is_king else king

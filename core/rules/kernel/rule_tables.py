@@ -21,6 +21,7 @@ from variant_ai.core.rules.kernel.move_programs import (
     reverse_program,
 )
 from variant_ai.core.rules.kernel.table_layout import (
+    AVOIDS,
     BARE_KING_LOSES,
     CAPTURED_CHOICES,
     CAPTURES_RESET,
@@ -28,10 +29,12 @@ from variant_ai.core.rules.kernel.table_layout import (
     COUNTINGS,
     COUNTS_CHECKS,
     COUNTS_PIECES,
+    COUNTS_POINTS,
     DRAWS_DEAD_POSITIONS,
     DROP_MATE,
     DROPS_RESET,
     EXPLODES,
+    FACING_PARTS,
     FEWER_WIN,
     FORWARD_WORDS,
     HELD,
@@ -48,6 +51,7 @@ from variant_ai.core.rules.kernel.table_layout import (
     NEVER_CHECKS,
     NEVER_MATES,
     ONLY_CAPTURES,
+    PASSES,
     PER_FILE,
     PROMOTES_FROM,
     PROMOTES_TO,
@@ -134,6 +138,7 @@ def missing_words(spec: VariantSpec) -> list[str]:
     plain = {
         "`checks: never`": rules.checks == "never",
         "`race: true`": any(win.race for win in rules.wins),
+        "`facing_kings: must part`": rules.facing_kings == "must part",
     }
     for word in (word for word, given in plain.items() if given):
         missing += [f"{word} with {name}" for name, given in others.items() if given]
@@ -146,8 +151,8 @@ def missing_words(spec: VariantSpec) -> list[str]:
         missing.append("`checked_king: only captures` with hoppers or lame leapers")
     if rules.bare_king == "draw":
         missing.append(f"`bare_king: {rules.bare_king}`")
-    if spec.policy != "derived" and "pass" in spec.policy:
-        missing.append("`pass` moves")
+    if spec.policy != "derived" and "pass" in spec.policy and rules.pass_ == "never":
+        missing.append("passes in `policy:` without `pass: may`")
     if sum(piece.royal for piece in spec.pieces.values()) > 1:
         missing.append("more than one royal piece")
     rights = 2 * len(spec.castling)
@@ -167,6 +172,11 @@ def missing_words(spec: VariantSpec) -> list[str]:
 
 def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
     """Fill in forward and reverse programs of every piece on every square."""
+    for kind in types.all:
+        for other in types.all:
+            if other.base == kind.piece.avoids:
+                table["features"] |= AVOIDS
+                table["avoided_by"][other.index] |= 1 << kind.index
     forward = [END]
     reverse = [END]
     starts = table["forward_start"]
@@ -357,6 +367,12 @@ def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geome
         table["features"] |= DRAWS_DEAD_POSITIONS
         for kind in types.all:
             table["mating"][kind.index] = _mating(kind, types, geometry)
+    table["features"] |= PASSES * (rules.pass_ == "may")
+    table["features"] |= FACING_PARTS * (rules.facing_kings == "must part")
+    if rules.points is not None:
+        table["features"] |= COUNTS_POINTS
+        table["second_points"] = round(2 * rules.points.second)
+        table["points"][: len(types)] = [round(2 * points) for points in types.points()]
     if rules.counting != "none":
         table["features"] |= COUNTS_PIECES
         table["counting"] = COUNTINGS.index(rules.counting)

@@ -75,6 +75,15 @@ ONLY_CAPTURES = 262144
 RACES = 65536
 """If the second player can follow the first to the goal in the next move, that draws."""
 
+PASSES = 524288
+"""A player may pass, and two passes in a row end the game."""
+FACING_PARTS = 1048576
+"""Kings that face each other must be parted, or a pass ends the game."""
+COUNTS_POINTS = 2097152
+"""Points decide games that would be drawn."""
+AVOIDS = 4194304
+"""Some pieces neither capture nor jump over others."""
+
 FEWER_WIN = 2
 """Value of `stalemate`: the side with fewer pieces on the board wins."""
 
@@ -111,6 +120,7 @@ TABLES = np.dtype(
         ("forward", "i2", (FORWARD_WORDS,)),
         ("reverse_start", "i4", (2 * MAX_SQUARES,)),  # by the colour that captures
         ("reverse", "i4", (REVERSE_WORDS,)),
+        ("avoided_by", "i4", (COLOUR_STRIDE,)),  # per type: mask of types that avoid it
         ("promotion", "i1", (CODES * MAX_SQUARES,)),
         ("choices", "i1", (CODES * MAX_CHOICES,)),  # per piece code: count, then types
         ("start_count", "i1", (CODES,)),  # pieces of a code in the start position
@@ -139,6 +149,8 @@ TABLES = np.dtype(
         ("mating", "i1", (COLOUR_STRIDE,)),  # MATES, COLOUR_BOUND, NEEDS_HELP or NEVER_MATES
         ("reach_types", "i4"),
         ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where one of the types wins by standing there
+        ("points", "i4", (COLOUR_STRIDE,)),  # per type, doubled
+        ("second_points", "i4"),  # of the second player besides, doubled
         ("counting", "i4"),  # index in COUNTINGS
         ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, for counting
         # sets of types that decide the game when a side has `left` of them or fewer

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from variant_ai.core.jit import Number, array, borrowing
 from variant_ai.core.jit.arrays import Ints2D
 from variant_ai.core.rules.kernel.attacks import MoveWork
-from variant_ai.core.rules.kernel.movegen import MoveLists, new_moves, new_work
+from variant_ai.core.rules.kernel.move_lists import MoveLists, new_moves
+from variant_ai.core.rules.kernel.movegen import new_work
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.forest.random_numbers import States
 from variant_ai.core.search.tree.descent import PATH_INFO, Descent

@@ -54,7 +54,7 @@ class Chases:
         fen = self.rules.fen(descent.line[first : first + 1].copy())
         verdict = self._judge.judge_cycle(fen, cycle)
         side = int(descent.line[last]["side"])
-        winner = idle_winner(spec, side)
+        winner = idle_winner(types, descent.line[last : last + 1])
         if verdict is not None and verdict.reason == "perpetual chase":
             winner = verdict.winner
         value = 0 if winner is None else (1 if winner == side else -1)

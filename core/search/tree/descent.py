@@ -25,7 +25,8 @@ from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.game_ends import MOVE_COUNT, NO_END, end_of
 from variant_ai.core.rules.kernel.giving_check import CheckWork, checks_into, new_checks, new_trial
 from variant_ai.core.rules.kernel.make_move import count_given_check, play_into, replay_into
-from variant_ai.core.rules.kernel.movegen import MoveLists, legal_moves_into
+from variant_ai.core.rules.kernel.move_lists import MoveLists
+from variant_ai.core.rules.kernel.movegen import legal_moves_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.compiled_settings import CATCH_UP, Q_EPSILON, Settings
@@ -269,7 +270,7 @@ def verdict_on_cycle(
             visits = np.int64(g.nodes[np.int64(g.state[0]["root"])]["visits"])
             if times >= JUDGE_FROM and times * JUDGE_SHARE >= visits:
                 return np.int64(UNKNOWN)
-    return idle_verdict(s, w.line, at)
+    return idle_verdict(t, s, w.line, at)
 
 
 @borrowing

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, Truth, array, borrowing
 from variant_ai.core.jit.arrays import Key
+from variant_ai.core.rules.kernel.game_ends import DRAWN, winner_of_draw
 from variant_ai.core.rules.kernel.make_move import is_in_check
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position
@@ -127,13 +128,14 @@ def checks_all_along(t: Tables, line: Position, first: Number, last: Number) -> 
 @borrowing
 def check_verdict(t: Tables, s: Settings, line: Position, first: Number, at: Number) -> Number:
     """Value of the cycle from `first` to `at` by the rule of perpetual check, for the side to move at
-    its end: -1, 1, 0 if both sides always give check, UNKNOWN if the rule does not apply."""
+    its end: -1, 1, that of a draw if both sides always give check, UNKNOWN if the rule does not
+    apply."""
     if not s[0]["check_loses"]:
         return np.int64(UNKNOWN)
     opponent = checks_all_along(t, line, first, at)
     mover = checks_all_along(t, line, first, at - 1)
     if opponent and mover:
-        return np.int64(0)
+        return drawn_verdict(t, line, at)
     if opponent:
         return np.int64(1)
     if mover:
@@ -142,10 +144,19 @@ def check_verdict(t: Tables, s: Settings, line: Position, first: Number, at: Num
 
 
 @borrowing
-def idle_verdict(s: Settings, line: Position, at: Number) -> Number:
+def drawn_verdict(t: Tables, line: Position, at: Number) -> Number:
+    """Value of a draw for the side to move: 0, or that of `points`."""
+    winner = winner_of_draw(t[0], line[at])
+    if winner == DRAWN:
+        return np.int64(0)
+    return np.int64(1) if winner == line[at]["side"] else np.int64(-1)
+
+
+@borrowing
+def idle_verdict(t: Tables, s: Settings, line: Position, at: Number) -> Number:
     """Value of a repetition without perpetual check or chase, for the side to move."""
     if s[0]["idle"] == IDLE_DRAW:
-        return np.int64(0)
+        return drawn_verdict(t, line, at)
     if s[0]["idle"] == IDLE_FIRST_LOSES:
         return np.int64(-1) if line[at]["side"] == 0 else np.int64(1)
     return np.int64(1)  # `loss of mover`: the side that made the last move loses

@@ -24,7 +24,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.table_layout import TABLES
 from variant_ai.core.rules.position import Position
-from variant_ai.core.rules.verdicts import idle_winner
+from variant_ai.core.rules.verdicts import idle_winner, winner_of_draw
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up
 from variant_ai.core.search.tree.descent import (
@@ -369,11 +369,14 @@ class SlowTree(Tree):
             if len(before) + 1 < rule.fold:
                 return None
             first = before[rule.fold - 2]
+        side = int(position["side"][0])
         if rule.perpetual_check == "loss":
             checked = [self.rules.in_check(p) for p in self._line[first : last + 1]][::-1]
             opponent, mover = all(checked[::2]), all(checked[1::2])
-            if opponent or mover:
+            if opponent != mover:
                 return int(opponent) - int(mover)
-        side = int(position["side"][0])
-        winner = idle_winner(self.rules.spec, side)
+            if opponent:
+                winner = winner_of_draw(self.rules.types, position)
+                return 0 if winner is None else (1 if winner == side else -1)
+        winner = idle_winner(self.rules.types, position)
         return 0 if winner is None else (1 if winner == side else -1)

@@ -19,10 +19,10 @@ from variant_ai.core.search.tree.nodes import SWEEPING, Arrays
 from variant_ai.core.spec.plane_layout import input_planes, last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
 
-READS_PLY, READS_CLOCK, READS_CHECKS, READS_REPETITIONS = 1, 2, 4, 8
+READS_PLY, READS_CLOCK, READS_CHECKS, READS_REPETITIONS, READS_PASSES = 1, 2, 4, 8, 16
 MAX_SHOWN_REPETITIONS = 4
 """Most repetitions that planes can show, see `RepetitionPlanes`."""
-MOVES_SHIFT = 4
+MOVES_SHIFT = 5
 """The bits from here on hold the number of last moves that are used."""
 
 
@@ -40,6 +40,8 @@ def counters_read(spec: VariantSpec) -> int:
         read |= READS_CHECKS
     if "repetitions" in words:
         read |= READS_REPETITIONS
+    if rules.pass_ != "never":
+        read |= READS_PASSES
     return read | last_moves_shown(spec) << MOVES_SHIFT
 
 
@@ -61,6 +63,10 @@ def node_key(p: Position, i: Number, read: Number) -> Number:
         packed |= (seen & np.uint64(3)) << np.uint64(52)
         packed |= (seen >> np.uint64(2)) << np.uint64(62)
     key = position["key"] ^ mixed(packed)
+    if read & READS_PASSES and position["passes"] > 0:
+        key ^= mixed(
+            np.uint64(position["passes"]) << np.uint64(32) | np.uint64(0xFF) << np.uint64(56)
+        )
     for k in range(read >> MOVES_SHIFT):
         move = np.uint64(position["last_moves"][k])
         if move != np.uint64(0):
