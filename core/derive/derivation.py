@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from variant_ai.core.derive.betza_writer import write_betza
+from variant_ai.core.derive.shipped_parent import drafts_with_parents
 from variant_ai.core.derive.spec_draft import draft, input_planes_of
 from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import MoveError, SpecError, UnknownNameError, VariantAIError
@@ -104,6 +105,9 @@ def _derive(name: str, ini: str | None, positions: int, seed: int) -> Derivation
     if not found.why_fairy:
         found.tree, found.engine = tree, "kernel"
         return found
+    for child in drafts_with_parents(tree):
+        if not _kernel_fails(child, positions, seed):
+            return Derivation(name, child, "kernel")
     try:
         found.tree = draft_for_fairy(tree, seed, found.notes)
         found.engine = "fairy"
@@ -114,7 +118,6 @@ def _derive(name: str, ini: str | None, positions: int, seed: int) -> Derivation
 
 def _kernel_fails(tree: dict[str, Any], positions: int, seed: int) -> str:
     """Return why the kernel does not play a draft as Fairy-Stockfish does; empty if it does."""
-    rules = tree["rules"]
     try:
         spec = read_tree(tree)
         missing = missing_words(spec)
@@ -125,7 +128,9 @@ def _kernel_fails(tree: dict[str, Any], positions: int, seed: int) -> str:
             return report.first_difference
         games = max(6, positions // 60)
         ends = check_game_ends(spec, games, seed, max_plies=60)
-        if "insufficient material" in ends.first_difference and rules.pop(DEAD, None):
+        if "insufficient material" in ends.first_difference and tree.get("rules", {}).pop(
+            DEAD, None
+        ):
             # a variant in which some material never draws
             return check_game_ends(read_tree(tree), games, seed, max_plies=60).first_difference
         return ends.first_difference

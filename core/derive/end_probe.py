@@ -183,7 +183,7 @@ def no_progress(
         if result := value(high):
             notes.append(
                 f"no_progress: Fairy-Stockfish calls the start position a {VALUES[result]} for the side to "
-                "move then, perhaps by counting material; a spec can only say a draw"
+                "move then, perhaps by counting material, which is not asked (`rules.points`)"
             )
     reset = ["captures"]
     for symbol, moves in pieces.items():
@@ -416,10 +416,10 @@ def _differing_ends(spec: VariantSpec) -> list[str]:
                 f"{MAX_FOLD}"
             )
     elif not unknown:
-        for word, mine in (
-            ("fold", rules.repetition.fold),
-            ("otherwise", rules.repetition.otherwise),
-        ):
+        otherwise = rules.repetition.otherwise
+        if otherwise == "draw" and rules.points is not None and rules.points.second:
+            otherwise = "loss of first player"  # by points, where both have the same pieces
+        for word, mine in (("fold", rules.repetition.fold), ("otherwise", otherwise)):
             if repeated[word] != mine:
                 found.append(
                     f"rules.repetition.{word} is {mine}; Fairy-Stockfish's {name}: {repeated[word]}"

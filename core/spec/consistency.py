@@ -222,8 +222,10 @@ def _pass_issues(spec: VariantSpec) -> Iterator[Issue]:
         message = "'must part', but without `pass: may` a player who cannot part them has no move"
         yield Issue(("rules", "facing_kings"), f"{message}; accepted: 'may stay'")
     if rules.points is not None:
-        path = ("rules", "points", "pieces")
-        yield from unknown_pieces(spec, path, tuple(rules.points.pieces))
+        for letter in rules.points.pieces:
+            if letter not in spec.pieces:
+                message = unknown("piece", letter, list(spec.pieces))
+                yield Issue(("rules", "points", "pieces", letter), message)
         if rules.insufficient_material:
             message = (
                 "with `points` no game is drawn because neither side can mate; accepted: false"

@@ -262,11 +262,18 @@ def test_ends_that_differ_from_the_variant_that_is_named() -> None:
     ]
 
 
-def test_a_count_that_is_no_draw_is_named() -> None:
-    """Janggi counts the material then, and two passes end it, which a FEN does not show."""
-    found = derive("janggi", positions=20)
-    assert found.engine == "fairy"
-    assert any(note.startswith("no_progress: Fairy-Stockfish calls") for note in found.notes)
-    for seed in range(3):
-        report = check_rules(read_tree(found.tree), 150, seed)
-        assert report.agrees, report.first_difference
+@pytest.mark.parametrize(
+    ("name", "left_out"),
+    [
+        ("janggi", []),
+        ("janggicasual", ["facing_kings", "points"]),
+        ("janggitraditional", ["points"]),
+    ],
+)
+def test_variants_like_a_shipped_one_extend_it(name: str, left_out: list[str]) -> None:
+    found = derive(name, positions=200)
+    assert (found.engine, found.tree["extends"]) == ("kernel", "janggi"), found.why_fairy
+    assert list(found.tree.get("rules", {})) == left_out
+    report = check_rules(read_tree(found.tree), 300, 1)
+    assert report.agrees, report.first_difference
+    assert not differing_ends(read_tree(found.tree))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from graph_walk import children, equation, reachable
 
-from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.position import PASS, Position, move_kind
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.tree.leaf_batch import new_batch
@@ -218,3 +219,23 @@ def test_copies_of_a_child_are_its_own(
     assert single > 1000
     assert (shared > 0) == (params.get("transpositions", True) or repeats > 0)
     assert repeats > 0 or variant == "crazyhouse"
+
+
+def test_a_position_after_a_pass_is_another_node(make_search: MakeSearch) -> None:
+    """A second pass ends the game, here as a loss; the same board without passes goes on."""
+    ahead = "3k5/9/9/9/9/9/9/9/9/R4K3 w - - 0 1"
+    search = make_search("janggi", ahead, moves="f1f1")
+    search.run(Limits(simulations=300))
+    edges = search.tree.edges(search.tree.root)
+    (passed,) = (k for k, move in enumerate(edges.moves.tolist()) if move_kind(move) == PASS)
+    assert edges.visits[passed] > 0 and edges.q[passed] == -1
+    read = np.int64(search.tree.settings[0]["read"])
+    once, twice = (
+        Game.from_uci(search.rules, ahead, []),
+        Game.from_uci(search.rules, ahead, ["f1f1"]),
+    )
+    after = twice.position.copy()
+    after["side"], after["key"], after["clock"] = (
+        once.position[f] for f in ("side", "key", "clock")
+    )
+    assert node_key(once.position, np.int64(0), read) != node_key(after, np.int64(0), read)

@@ -19,6 +19,17 @@ LAST = "  insufficient_material: true"
         ("chess", "moves: N}", "moves: N, faces: B}", "pieces.N.faces", "on a royal piece"),
         ("chess", "moves: N}", "moves: N, faces: N}", "pieces.N.faces", "on a royal piece"),
         ("xiangqi", "faces: K", "faces: R", "pieces.K.faces", "accepted: K"),
+        ("janggi", "avoids: C", "avoids: K", "pieces.C.avoids", "not royal"),
+        ("janggi", "  pass: may\n", "", "rules.facing_kings", "without `pass: may`"),
+        ("janggi", "  - derived\n  - pass", "  - derived", "policy", "accepted: such as"),
+        ("janggi", "{R: 13", "{Q: 9, R: 13", "rules.points.pieces.Q", "unknown piece"),
+        (
+            "janggi",
+            "  stalemate: loss",
+            "  stalemate: loss\n  insufficient_material: true",
+            "rules.insufficient_material",
+            "with `points`",
+        ),
         (
             "chess",
             "royal: true",
