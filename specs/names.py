@@ -18,6 +18,7 @@ SHIPPED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "dobutsu-royal": ("dobutsu-royal", "", _UCI),
     "grand": ("grand", "grand", _UCI),
     "horde": ("horde", "horde", _UCI),
+    "janggi": ("janggi", "janggi", _UCI),
     "kingofthehill": ("kingofthehill", "kingofthehill", _UCI),
     "makruk": ("makruk", "makruk", _UCI),
     "minishogi": ("minishogi", "minishogi", ("uci", "usi")),

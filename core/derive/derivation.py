@@ -45,6 +45,7 @@ from variant_ai.core.testing.rules_conformance import check_rules, in_child
 POSITIONS = 400
 """Positions compared before a draft is written for the kernel."""
 DEAD = "insufficient_material"
+ENDS_DIFFER = "ends differ"
 WALKS, WALK_PLIES = 3, 60
 """Random games in which every move must have an action, and their length."""
 MOST_GAPS = 60
@@ -106,8 +107,11 @@ def _derive(name: str, ini: str | None, positions: int, seed: int) -> Derivation
         found.tree, found.engine = tree, "kernel"
         return found
     for child in drafts_with_parents(tree):
-        if not _kernel_fails(child, positions, seed):
+        why = _kernel_fails(child, positions, seed)
+        if not why:
             return Derivation(name, child, "kernel")
+        if why.startswith(ENDS_DIFFER):  # all its moves are right
+            found.why_fairy = why
     try:
         found.tree = draft_for_fairy(tree, seed, found.notes)
         found.engine = "fairy"
@@ -132,8 +136,8 @@ def _kernel_fails(tree: dict[str, Any], positions: int, seed: int) -> str:
             DEAD, None
         ):
             # a variant in which some material never draws
-            return check_game_ends(read_tree(tree), games, seed, max_plies=60).first_difference
-        return ends.first_difference
+            ends = check_game_ends(read_tree(tree), games, seed, max_plies=60)
+        return "" if ends.agrees else f"{ENDS_DIFFER} {ends.first_difference}"
     except VariantAIError as error:
         return str(error)
 

@@ -25,7 +25,7 @@ OPTIONAL = ("pass", "facing_kings", "points")
 
 def drafts_with_parents(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield drafts that extend a shipped spec with words of rules that derivation cannot find, with these
-    words and without each of them. tree: the variant as it was probed."""
+    words and without each of them. tree: the draft that probing gave."""
     for name, path in builtin_specs().items():
         parent = load_spec(path)
         theirs = parent.rules.model_dump(by_alias=True, exclude_defaults=True)

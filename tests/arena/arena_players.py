@@ -52,7 +52,8 @@ class ToyPlayer(Player):
             raise self.fault
         self.made += 1
         if game.ply < len(self.line):
-            copy = Game.from_uci(game.rules, None, [*game.uci_moves(), self.line[game.ply]])
+            copy = game.copy()
+            copy.push_uci(self.line[game.ply])
             move = copy.moves[-1]
         else:
             moves = game.legal_moves()

@@ -113,6 +113,21 @@ def test_a_mate_that_is_one_is_believed(rules: Rules) -> None:
     assert played.scores[3] == MATE - 1
 
 
+def test_a_win_by_every_reply_is_a_mate_in_one() -> None:
+    """Black's only move is a pass between facing kings, which ends the game by points."""
+
+    class Winning(ToyPlayer):
+        def play(self, game: Game, turn: Turn) -> Reply:
+            self.score = MATE - 1
+            return super().play(game, turn)
+
+    fen = "7nR/5a1C1/3akc3/9/1p7/6P2/p6p1/4pK3/3A4N/5AB2 w - - 0 82"
+    janggi = make_rules(registry().variant("janggi"))
+    players = Winning("a", line=("f3e3",)), ToyPlayer("b")
+    played = play(janggi, *players, fen=fen)
+    assert (played.result, played.reason) == ("1-0", "variant win")
+
+
 def test_a_fault_while_pondering_is_the_ponderers(rules: Rules) -> None:
     class Dying(ToyPlayer):
         pondered = 0

@@ -112,7 +112,7 @@ def test_hoppers_need_one_hurdle(word: str, expected: set[tuple[int, int]]) -> N
         ("nN1", 1, "not supported"),
         ("pN", 1, "not supported"),
         ("WpD", 2, "not supported"),
-        ("pW3", 1, "not supported"),
+        ("gW3", 1, "not supported"),
         ("hN", 1, "direction 'h'"),
         ("sfF", 1, "direction 'sf'"),
         ("fsK", 1, "direction 'fs'"),

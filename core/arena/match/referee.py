@@ -61,8 +61,8 @@ class Conduct:
     resign: ResignRule | None = None
     draw: DrawRule | None = None
     check_mates: bool = True
-    """A player loses if it announces a mate in one and its move does not win at once. Longer mates
-    are not checked."""
+    """A player loses if it announces a mate in one and its move does not win, at once or by every
+    reply. Longer mates are not checked."""
 
 
 @dataclass
@@ -206,9 +206,23 @@ def _faults_of(side: int) -> Iterator[None]:
         raise
 
 
-def _check_mate(game: Game, side: int, name: str) -> None:
+def _has_won(game: Game, side: int) -> bool:
+    """Return True if a side has won, or wins by every move of the other: the capture of its last piece
+    where that wins, a pass between facing kings."""
     outcome = game.outcome()
-    if outcome is None or outcome.winner != side:
+    if outcome is not None or game.side == side:
+        return outcome is not None and outcome.winner == side
+    for reply in game.legal_moves().tolist():
+        game.push(reply)
+        outcome = game.outcome()
+        game.pop()
+        if outcome is None or outcome.winner != side:
+            return False
+    return True
+
+
+def _check_mate(game: Game, side: int, name: str) -> None:
+    if not _has_won(game, side):
         raise Fault(
             "false claim",
             f"{name} announced a mate in one, but {game.uci_moves()[-1]} does not win the game "
