@@ -179,11 +179,10 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
     if rules.facing_kings == "must part":
         lines.append("A player between facing kings must part them, or pass, which ends the game.")
     if rules.points is not None:
-        held = ", ".join(f"{letter} {n:g}" for letter, n in rules.points.pieces.items())
-        more = (
-            f"; the second player has {rules.points.second:g} more" if rules.points.second else ""
-        )
-        lines.append(f"Points decide games that would be drawn ({held}{more}).")
+        points = ", ".join(f"{letter} {n:g}" for letter, n in rules.points.pieces.items())
+        if rules.points.second:
+            points += f"; the second player has {rules.points.second:g} more"
+        lines.append(f"Points decide games that would be drawn ({points}).")
     if rules.explodes:
         lines.append("A capture explodes.")
     if rules.insufficient_material:
