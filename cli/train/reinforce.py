@@ -172,6 +172,12 @@ def command(
                 noted = time.monotonic()
                 note(f"generation {generation}: {positions:,} of {counted(wanted, 'position')}")
 
+        def waiting(generation: int, evaluations: int) -> None:
+            nonlocal noted
+            if not bar.console.is_terminal and time.monotonic() - noted > SILENCE:
+                noted = time.monotonic()
+                note(f"generation {generation}: {counted(evaluations, 'evaluation')} so far")
+
         note(f"{run.path}: {spec.variant}, {counted(settings.positions, 'position')} a generation")
         watcher = Watcher(
             generation=lambda row: (
@@ -180,6 +186,7 @@ def command(
                 else print_json(row)
             ),
             playing=playing,
+            waiting=waiting,
             step=lambda text: bar.update(task, description=text),
             warning=note,
         )

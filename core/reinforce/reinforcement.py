@@ -59,6 +59,9 @@ from variant_ai.core.train.run.training_run import describe_environment
 SAVE_SECONDS = 30.0
 """Time between two records of the CPU time during the games of a generation."""
 
+HEARTBEAT = 10.0
+"""Seconds between two calls of `Watcher.waiting`."""
+
 Row = dict[str, Any]
 """Numbers of a generation, as they are in generations.jsonl."""
 
@@ -71,6 +74,8 @@ class Watcher:
     """Called when a generation is complete."""
     playing: Callable[[int, int, int], None] = lambda generation, positions, wanted: None
     """Called when a game has ended: positions recorded of those wanted in this generation."""
+    waiting: Callable[[int, int], None] = lambda generation, evaluations: None
+    """Called every `HEARTBEAT` seconds while games are played: positions evaluated by their players."""
     step: Callable[[str], None] = lambda text: None
     """Called when another step begins, and with sentences for the user."""
     warning: Callable[[str], None] = lambda text: None
@@ -315,11 +320,20 @@ class Reinforcement:
             def enough() -> bool:
                 return positions >= (least if self._out_of_time else wanted)
 
+            heard = time.monotonic()
+
+            def stop_or_report() -> bool:
+                nonlocal heard
+                if time.monotonic() - heard > HEARTBEAT:
+                    heard = time.monotonic()
+                    self.watcher.waiting(generation, supply.evaluations)
+                return stop()
+
             if not enough():
                 supply = self._supply(generation, journal)
                 saved = time.monotonic()
             while not enough():
-                record = supply.next_game(stop)
+                record = supply.next_game(stop_or_report)
                 if record is not None:
                     journal.add(record)
                     positions += recorded_positions(record)

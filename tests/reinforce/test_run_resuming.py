@@ -186,6 +186,20 @@ def test_a_run_ends_within_a_step_of_a_stop(tmp_path: Path) -> None:
     assert state.generation == 0 and state.evaluations > 0
 
 
+def test_a_run_reports_before_its_first_game_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With rules that are not compiled, the first game takes minutes."""
+    monkeypatch.setattr("variant_ai.core.reinforce.reinforcement.HEARTBEAT", 0.0)
+    seen: list[str] = []
+    watcher = Watcher(
+        playing=lambda *_: seen.append("game"),
+        waiting=lambda generation, evaluations: seen.append(f"{generation} {evaluations > 0}"),
+    )
+    small_run(tmp_path, small_settings(generations=1), watcher).run()
+    assert "1 True" in seen[: seen.index("game")]
+
+
 def test_a_stop_in_the_last_step_of_training_reaches_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
