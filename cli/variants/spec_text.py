@@ -175,14 +175,17 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
     if rules.checked_king == "only captures":
         lines.append("A king in check may only capture the piece that gives it.")
     if rules.pass_ == "may":
-        lines.append("A player who is not in check may pass; two passes in a row end the game.")
+        result = "as a draw" if rules.points is None else "and points decide it"
+        lines.append(
+            f"A player who is not in check may pass; two passes in a row end the game, {result}."
+        )
     if rules.facing_kings == "must part":
         lines.append("A player between facing kings must part them, or pass, which ends the game.")
     if rules.points is not None:
         points = ", ".join(f"{letter} {n:g}" for letter, n in rules.points.pieces.items())
         if rules.points.second:
             points += f"; the second player has {rules.points.second:g} more"
-        lines.append(f"Points decide games that would be drawn ({points}).")
+        lines.append(f"The points of pieces on the board: {points}.")
     if rules.explodes:
         lines.append("A capture explodes.")
     if rules.insufficient_material:
@@ -208,7 +211,9 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
 
 def _repetition(spec: VariantSpec) -> Iterator[str]:
     rule = spec.rules.repetition
-    yield f"Occurrence {rule.fold} of a position ends the game: {rule.otherwise}."
+    drawn = "draw" if spec.rules.points is None else "decided by points"
+    result = drawn if rule.otherwise == "draw" else rule.otherwise
+    yield f"Occurrence {rule.fold} of a position ends the game: {result}."
     if rule.perpetual_check != "draw":
         yield "Perpetual check loses for the side that gives it."
     if rule.perpetual_chase != "none":

@@ -45,7 +45,9 @@ from variant_ai.core.testing.rules_conformance import check_rules, in_child
 POSITIONS = 400
 """Positions compared before a draft is written for the kernel."""
 DEAD = "insufficient_material"
-ENDS_DIFFER = "ends differ"
+ENDS_DIFFER = "ends differ:"
+FROM_PARENT = ("pieces.", "no_progress: Fairy-Stockfish calls")
+"""Beginnings of notes on what a shipped parent says."""
 WALKS, WALK_PLIES = 3, 60
 """Random games in which every move must have an action, and their length."""
 MOST_GAPS = 60
@@ -109,9 +111,10 @@ def _derive(name: str, ini: str | None, positions: int, seed: int) -> Derivation
     for child in drafts_with_parents(tree):
         why = _kernel_fails(child, positions, seed)
         if not why:
-            return Derivation(name, child, "kernel")
-        if why.startswith(ENDS_DIFFER):  # all its moves are right
-            found.why_fairy = why
+            kept = [note for note in found.notes if not note.startswith(FROM_PARENT)]
+            return Derivation(name, child, "kernel", notes=kept)
+        if why.startswith(ENDS_DIFFER) and not found.why_fairy.startswith(ENDS_DIFFER):
+            found.why_fairy = why  # all its moves are right
     try:
         found.tree = draft_for_fairy(tree, seed, found.notes)
         found.engine = "fairy"

@@ -183,7 +183,7 @@ def no_progress(
         if result := value(high):
             notes.append(
                 f"no_progress: Fairy-Stockfish calls the start position a {VALUES[result]} for the side to "
-                "move then, perhaps by counting material, which is not asked (`rules.points`)"
+                "move then, perhaps by counting material (`rules.points`), which is not probed"
             )
     reset = ["captures"]
     for symbol, moves in pieces.items():

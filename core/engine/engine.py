@@ -182,21 +182,25 @@ class Engine:
         return tuple(playable) if current.banned else None
 
     def _searchable(self, game: Game) -> Game:
-        """The game, or its position alone after a draw that nobody claimed: the client plays on."""
+        """The game, or its position alone after an end that nobody claimed: the client plays on."""
         from variant_ai.core.rules.game import Game as NewGame
 
         if game.outcome() is None:
             return game
         position = game.position.copy()
         position["clock"] = 0
-        return NewGame(game.rules, game.rules.fen(position))
+        alone = NewGame(game.rules, game.rules.fen(position))
+        alone.position["passes"] = position["passes"]
+        return alone
 
     def _is_over(self) -> bool:
         """True if the position itself ends the game although there may be moves (a king in the
-        centre). Draws that must be claimed do not count."""
+        centre). Draws and move counts, which must be claimed, do not count."""
         game = self.game().game
         outcome = game.rules.outcome(game.position)
-        return outcome is not None and outcome.winner is not None
+        if outcome is None or outcome.reason == "move count":
+            return False
+        return outcome.winner is not None
 
     def _result(self) -> int:
         """Result for the side to move: 1 won, as in antichess without a move; 0 drawn; -1 lost: mated,

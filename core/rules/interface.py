@@ -99,7 +99,8 @@ class Rules(ABC):
 
     def memory(self, position: Position) -> int:
         """Return a number that distinguishes positions with equal keys whose continuation depends
-        on the moves before them; 0 if only repetitions depend on these."""
+        on the moves before them, beyond the `passes` of a record; 0 if only repetitions depend on
+        these."""
         return 0
 
     def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:

@@ -57,7 +57,7 @@ POSITION = np.dtype(
         ("ep", "i1"),  # square a passant piece may capture on, -1 none; set only if one can
         ("kings", "i1", (2,)),  # square of the royal piece, -1 none
         ("wins_left", "i1", (2,)),  # checks this colour still has to give to win (three-check), 0
-        ("passes", "i1"),  # passes made last, without a move between; 2 has ended the game
+        ("passes", "i1"),  # made last, in a row; 2 ends the game; by the kernel only
         ("count_limit", "i2"),  # spec with `counting:`: draw when clock exceeds it, 0 no counting
         (
             "last_moves",

@@ -226,6 +226,9 @@ def _pass_issues(spec: VariantSpec) -> Iterator[Issue]:
             if letter not in spec.pieces:
                 message = unknown("piece", letter, list(spec.pieces))
                 yield Issue(("rules", "points", "pieces", letter), message)
+        if rules.counting != "none":
+            message = "a count ends as a draw, which `points` does not decide; accepted: none"
+            yield Issue(("rules", "counting"), message)
         if rules.insufficient_material:
             message = (
                 "with `points` no game is drawn because neither side can mate; accepted: false"

@@ -202,7 +202,8 @@ class Win(Model):
 
 
 class Points(Model):
-    """Points of the pieces on the board, which decide games that would be drawn."""
+    """Points of the pieces on the board. They decide games that would otherwise be drawn by passes, the
+    move count, repetitions or perpetual checks of both sides; not by stalemate."""
 
     pieces: dict[str, HalfPoints] = Field(
         min_length=1, description="points of each letter; others have none"
@@ -234,8 +235,8 @@ class RuleWords(Model):
     pass_: Literal["never", "may"] = Field(
         default="never",
         alias="pass",
-        description="`may`: a player who is not in check may pass, and two passes in a row end the game "
-        "as a draw",
+        description="`may`: a player who is not in check may pass, and two passes in a row end the game: "
+        "a draw, or by `points`",
     )
     facing_kings: Literal["may stay", "must part"] = Field(
         default="may stay",
@@ -244,8 +245,8 @@ class RuleWords(Model):
     )
     points: Points | None = Field(
         default=None,
-        description="the side with more points wins by passes, the move count, repetitions and "
-        "perpetual checks of both, where the game would be drawn without points",
+        description="points decide games that passes, the move count, repetitions or perpetual checks "
+        "of both sides would draw",
     )
     repetition: Repetition = Repetition()
     no_progress: NoProgress = NoProgress()

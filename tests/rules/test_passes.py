@@ -132,3 +132,20 @@ def test_the_move_count_is_decided_by_points() -> None:
     outcome = Game(janggi(), "3k5/9/9/9/9/9/9/9/9/R4K3 w - - 100 60").outcome()
     assert outcome is not None and (outcome.winner, outcome.reason) == (0, "move count")
     assert outcome.detail == "100 plies without captures: 13 points to 1.5"
+
+
+def test_a_hopper_that_lands_behind_avoids_pieces_too() -> None:
+    piece = "pieces: {C: {moves: gQ, avoids: P, from: null}}"
+    words = f"{{spec: 1, extends: janggi, variant: mine, fairy: null, {piece}}}"
+    rules = KernelRules(parse_spec(words))
+    assert rules.in_check(rules.position("3k5/3n5/3C5/9/9/9/9/9/9/5K3 b - - 0 1"))
+    assert not rules.in_check(rules.position("3k5/3p5/3C5/9/9/9/9/9/9/5K3 b - - 0 1"))
+
+
+def test_kings_face_each_other_along_a_rank_too() -> None:
+    words = "{spec: 1, extends: janggi, variant: mine, fairy: null, pieces: {K: {within: null}}}"
+    rules = KernelRules(parse_spec(words))
+    fen = "9/9/9/9/2K3k2/9/9/9/9/R8 w - - 0 1"
+    assert {m for m in moves(rules, fen) if m.startswith("a1")} == set()
+    assert "c6c6" in moves(rules, fen)
+    assert "a1a2" in moves(rules, fen.replace("2K3k2", "2K1p1k2"))

@@ -8,13 +8,18 @@ import numpy as np
 import pytest
 from graph_walk import children, equation, reachable
 
+from variant_ai.core.encoding import Encoder
+from variant_ai.core.inference import UniformEvaluator
+from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import PASS, Position, move_kind
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.leaf_batch import new_batch
 from variant_ai.core.search.tree.nodes import OPEN, REPEATS, SHARED, UNPROVEN, WINS
 from variant_ai.core.search.tree.transpositions import node_key
+from variant_ai.core.spec import parse_spec
 
 TACTICAL = "3k2r1/pBpr1p1p/Pp3p1B/3p4/2PPn2B/5NPp/q4PpP/1R1QR1K1[NNbp] w - - 1 23"
 MakeSearch = Callable[..., Search]
@@ -239,3 +244,20 @@ def test_a_position_after_a_pass_is_another_node(make_search: MakeSearch) -> Non
         once.position[f] for f in ("side", "key", "clock")
     )
     assert node_key(once.position, np.int64(0), read) != node_key(after, np.int64(0), read)
+
+
+def test_two_passes_are_the_end_of_the_game_and_no_repetition(make_search: MakeSearch) -> None:
+    """They bring back the position of two plies before, whose repetition would lose here."""
+    words = "rules: {points: null, repetition: {otherwise: loss of mover}}"
+    spec = parse_spec(f"{{spec: 1, extends: janggi, variant: mine, {words}}}")
+    encoder = Encoder(spec)
+    net = UniformEvaluator(encoder.shape, encoder.actions)
+    with Search(spec, net, SearchParams.of(spec, memory_mb=64), rules=make_rules(spec)) as search:
+        search.set_game(Game(search.rules, "3k5/9/9/9/9/9/9/9/9/5K3 w - - 0 1"))
+        search.run(Limits(simulations=400))
+        root = search.tree.edges(search.tree.root)
+        (first,) = (k for k, move in enumerate(root.moves.tolist()) if move_kind(move) == PASS)
+        replies = search.tree.edges(int(root.children[first]))
+        (second,) = (k for k, m in enumerate(replies.moves.tolist()) if move_kind(m) == PASS)
+        assert replies.visits[second] > 0 and replies.q[second] == 0
+        assert not replies.closes[second]

@@ -31,6 +31,13 @@ LAST = "  insufficient_material: true"
             "with `points`",
         ),
         (
+            "janggi",
+            "  stalemate: loss",
+            "  stalemate: loss\n  counting: asean",
+            "rules.counting",
+            "`points` does not decide",
+        ),
+        (
             "chess",
             "royal: true",
             "royal: true, promotes: {at: rank 8, to: [Q], must: true}",

@@ -89,6 +89,19 @@ def test_last_moves_are_kept_for_the_planes_that_show_them(tmp_path: Path) -> No
     assert planes[:, :4].any() and np.array_equal(encoder.planes(again.positions), planes)
 
 
+def test_a_pass_before_the_position_is_kept(tmp_path: Path) -> None:
+    """After it, another pass wins by the points that the second player has besides."""
+    spec = spec_of("janggi")
+    rules = make_rules(spec)
+    games = [("e2e2 e9e9", "0-1")]
+    source = Sampler(store_of(tmp_path / "a.store", spec, games), Encoder(spec), batch=1)
+    found = find_mates(source, rules, 1)
+    save_mates(tmp_path / "mates.jsonl", found, rules)
+    again = load_mates(tmp_path / "mates.jsonl", rules)
+    assert again.positions["passes"].tolist() == [1]
+    assert again.mates == found.mates
+
+
 def test_kept_and_read_again(house, tmp_path: Path) -> None:
     spec, rules, source = house
     found = find_mates(source, rules, 10)

@@ -121,12 +121,13 @@ def attacked(t: TablesRow, p: PositionRow, colour: Number, square: Number) -> Tr
                     hurdle = piece
             at += 2 * n
         else:  # BEHIND
-            if board[program[at] & SQUARE_MASK] != 0:
+            hurdle = np.int64(board[program[at] & SQUARE_MASK])
+            if hurdle != 0:
                 for i in range(1, n):
                     entry = program[at + i]
-                    piece = board[entry & SQUARE_MASK]
+                    piece = np.int64(board[entry & SQUARE_MASK])
                     if piece != 0:
-                        if captures(piece, colour, entry):
+                        if captures(piece, colour, entry) and not avoids(t, piece, hurdle):
                             return True
                         break
             at += n
@@ -189,6 +190,7 @@ def attacked_squares(
     program = t["forward"]
     at = t["forward_start"][np.int64(board[origin]) * MAX_SQUARES + origin]
     piece = np.int64(board[origin])
+    us = (piece - 1) >> COLOUR_BIT
     n = 0
     while True:
         flags = np.int64(program[at])
@@ -203,7 +205,8 @@ def attacked_squares(
             hurdles = 1 if flags & HOP else 0
             for i in range(count):
                 target = np.int64(program[at + i])
-                if avoids(t, piece, np.int64(board[target])):
+                met = np.int64(board[target])
+                if avoids(t, piece, met) and (hurdles > 0 or (met - 1) >> COLOUR_BIT != us):
                     if flags & LEAP:
                         continue
                     break
@@ -280,15 +283,15 @@ def scan_king(t: TablesRow, p: PositionRow, them: Number, king: Number, work: Mo
             check |= scan_hops(t, p, them, at, n, work)
             at += 2 * n
         else:  # BEHIND: rare enough to test every change of the ray
-            hurdle = board[program[at] & SQUARE_MASK] != 0
+            hurdle = np.int64(board[program[at] & SQUARE_MASK])
             for i in range(n):
                 entry = program[at + i]
                 marks[entry & SQUARE_MASK] |= ANYTHING
-                piece = board[entry & SQUARE_MASK]
-                if i > 0 and hurdle and piece != 0:
-                    hurdle = False
-                    if captures(piece, them, entry):
+                piece = np.int64(board[entry & SQUARE_MASK])
+                if i > 0 and hurdle != 0 and piece != 0:
+                    if captures(piece, them, entry) and not avoids(t, piece, hurdle):
                         check = True
+                    hurdle = np.int64(0)
             at += n
 
 

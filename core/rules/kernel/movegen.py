@@ -387,7 +387,7 @@ def drop_moves(
     held = 0
     for hand in range(kinds):
         held += hands[us, hand]
-    if held == 0 or n + kinds * t["squares"] > MAX_MOVES:
+    if held == 0 or n + kinds * t["squares"] >= MAX_MOVES:
         return n
     low = COLOUR_STRIDE * us
     per_file = t["features"] & PER_FILE

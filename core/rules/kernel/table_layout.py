@@ -80,7 +80,7 @@ PASSES = 524288
 FACING_PARTS = 1048576
 """Kings that face each other must be parted, or a pass ends the game."""
 COUNTS_POINTS = 2097152
-"""Points decide games that would be drawn."""
+"""Points decide games that passes, the move count or repetitions would draw."""
 AVOIDS = 4194304
 """Some pieces neither capture nor jump over others."""
 

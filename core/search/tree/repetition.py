@@ -84,11 +84,14 @@ def times_before(past: Past, key: Key) -> Number:
 
 @borrowing
 def cycle_start(s: Settings, line: Position, root: Number, at: Number, past: Past) -> Number:
-    """Index in the line where the cycle that ends at position `at` begins; NO_CYCLE if there is none.
+    """Index in the line where the cycle that ends at position `at` begins; NO_CYCLE if there is none, or
+    two passes have ended the game.
 
     Writes the position's `repetitions`.
     """
     key = line[at]["key"]
+    if line[at]["passes"] > 1:
+        return np.int64(NO_CYCLE)
     # with the ply in the node keys the root cannot occur again in its own graph
     first = root if s[0]["read"] & READS_PLY else root - 1
     k = at - 2

@@ -355,7 +355,7 @@ class SlowTree(Tree):
 
     def _cycle_value(self, position: Position) -> int | None:
         """Value of the cycle that the line's last position closes, for the side to move; None if there
-        is no cycle."""
+        is no cycle, or the position itself ends the game."""
         assert self.game is not None
         rule = self.rules.spec.rules.repetition
         root, last = len(self.game.positions) - 1, len(self._line) - 1
@@ -369,6 +369,8 @@ class SlowTree(Tree):
             if len(before) + 1 < rule.fold:
                 return None
             first = before[rule.fold - 2]
+        if not len(self.rules.legal_moves(position)):
+            return None  # the game is over, after two passes for example
         side = int(position["side"][0])
         if rule.perpetual_check == "loss":
             checked = [self.rules.in_check(p) for p in self._line[first : last + 1]][::-1]

@@ -118,7 +118,9 @@ def find_mates(
     for batch in _unmirrored(source):
         for at in finder.candidates(batch.positions):
             position = batch.positions[at : at + 1].copy()
-            identity = tuple(position[0][name].tobytes() for name in ("board", "hands", "side"))
+            identity = tuple(
+                position[0][name].tobytes() for name in ("board", "hands", "side", "passes")
+            )
             moves, n = finder(position)
             if not moves or identity in seen:
                 continue
@@ -330,6 +332,8 @@ def save_mates(path: str | os.PathLike[str], mates: MateSet, rules: Rules) -> No
         repeated = int(position[0]["repetitions"])
         if repeated:  # not in the FEN, but there may be a plane for it
             line["repetitions"] = repeated
+        if passes := int(position[0]["passes"]):  # not in the FEN; the next one ends the game
+            line["passes"] = passes
         last = np.trim_zeros(position[0]["last_moves"], "b").tolist()
         if last:  # also not in the FEN
             line["last_moves"] = last
@@ -364,6 +368,7 @@ def load_mates(path: str | os.PathLike[str], rules: Rules) -> MateSet:
     for k, line in enumerate(lines):
         try:
             position = rules.position(line["fen"])
+            position[0]["passes"] = line.get("passes", 0)
             by_name = {
                 uci(rules.types, spec.board.files, move): move
                 for move in rules.legal_moves(position).tolist()
