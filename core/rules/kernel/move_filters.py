@@ -1,7 +1,7 @@
 """Rules that take some of the generated moves away, or add a pass.
 
-Functions take records. All but `add_pass` keep part of the first n moves of a list, in their order, and
-return how many they have kept.
+Functions take records and a list whose first n moves count. They return the new number of moves, except
+`reaches_goal`, which changes nothing.
 """
 
 from __future__ import annotations
