@@ -62,7 +62,7 @@ GROUPS = {
     "Play": {
         "web": _own("play.web", "Play, analyse and watch nets learn in the browser."),
         "play": _own("play.play", "Play against the engine in the terminal."),
-        "engine": _own("play.engine", "Play for a GUI: UCI, UCCI and UCI-cyclone."),
+        "engine": _own("play.engine", "Play for a GUI: UCI, UCCI, UCI-cyclone and USI."),
         "analyse": _own(
             "play.analyse", "Analyse a position, or the moves of games, with the search."
         ),

@@ -19,7 +19,7 @@ MAX_PLIES = 30_000
 MAX_LENGTH = 11
 """Squares of a slide from edge to edge of the longest board."""
 Divisor = Annotated[float, Field(gt=0, le=1e6)]
-"""Of a count in input planes."""
+"""Number by which a count in input planes is divided."""
 
 Zone = str | tuple[str, ...]
 """`rank 2`, `rank 6-10`, `file a-c`, `d1-f3` (a rectangle), a zone's name, or a list of squares."""

@@ -107,6 +107,7 @@ CODES = {
     "dobutsu-royal": "041b7b044ed14972",
     "grand": "49a7342b89c99f1e",
     "horde": "0df019c01d49b563",
+    "janggi": "6c6e4d36377b9190",
     "kingofthehill": "0df019c01d49b563",
     "makruk": "4f7909eb8e0652bf",
     "minishogi": "a12413c5412915ce",

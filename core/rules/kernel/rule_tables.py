@@ -114,7 +114,7 @@ def compile_tables(spec: VariantSpec) -> Tables:
     _fill_promotions(table, spec, types, geometry)
     _fill_hands(table, spec, types, geometry)
     _fill_castling(table, types, geometry)
-    _fill_ends(table, spec, types, geometry)
+    _fill_rules(table, spec, types, geometry)
     table["zobrist"] = np.random.PCG64(0x5EED).random_raw(ZOBRIST_NUMBERS)
     return tables
 
@@ -348,7 +348,7 @@ def _walk(start: int, end: int) -> list[int]:
     return list(range(start, end + step, step))
 
 
-def _fill_ends(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
+def _fill_rules(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
     rules = spec.rules
     table["features"] |= MUST_CAPTURE * (rules.captures == "must")
     table["features"] |= BARE_KING_LOSES * (rules.bare_king == "loss")
