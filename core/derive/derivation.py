@@ -47,7 +47,7 @@ POSITIONS = 400
 DEAD = "insufficient_material"
 ENDS_DIFFER = "ends differ:"
 FROM_PARENT = ("pieces.", "no_progress: Fairy-Stockfish calls")
-"""Beginnings of notes on what a shipped parent says."""
+"""Beginnings of notes on words that a draft inherits if it extends a shipped spec."""
 WALKS, WALK_PLIES = 3, 60
 """Random games in which every move must have an action, and their length."""
 MOST_GAPS = 60

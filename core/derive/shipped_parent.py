@@ -1,7 +1,7 @@
 """Drafts that extend a shipped spec: a variant that begins with the same pieces and differs in rules.
 
 Probing finds the moves of most pieces, but not those of a cannon that avoids cannons or of a palace with
-diagonals. Whoever wrote the shipped spec has said them already.
+diagonals. A shipped spec has the words for them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ OPTIONAL = ("pass", "facing_kings", "points")
 
 
 def drafts_with_parents(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield drafts that extend a shipped spec with words of rules that derivation cannot find, with these
-    words and without each of them. tree: the draft that probing gave."""
+    """Yield drafts that extend a shipped spec with rules that probing cannot find, in every combination
+    with and without each of these rules. tree: the draft that probing gave."""
     for name, path in builtin_specs().items():
         parent = load_spec(path)
         theirs = parent.rules.model_dump(by_alias=True, exclude_defaults=True)

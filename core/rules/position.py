@@ -75,7 +75,7 @@ PositionRow: TypeAlias = Annotated[Any, element(POSITION)]
 """One position of a `Position` array."""
 
 NOT_IN_FEN = ("repetitions", "checks", "last_moves", "passes")
-"""Fields that depend on the moves before a position."""
+"""Fields that a FEN does not hold: they depend on the moves before the position."""
 
 NORMAL, PROMOTION, DROP, CASTLING, EN_PASSANT, DOUBLE_STEP, PASS = range(7)
 

@@ -49,7 +49,7 @@ def draw_detail(types: PieceTypes, position: Position) -> str:
 
 
 def points_of_sides(types: PieceTypes, position: Position) -> tuple[float, float]:
-    """Points of both players on the board, and those that the second has besides."""
+    """Points of both players: their pieces on the board, and the extra points of the second."""
     rule = types.spec.rules.points
     totals = [0.0, rule.second if rule else 0.0]
     points = types.points()

@@ -9,8 +9,8 @@ differently from the notation, are rejected: such a movement could not be checke
     riders     WW W0 unlimited, W3 at most three steps; likewise F, N, K (R3, B3, Q3 also)
     modes      m only without capture, c only with capture
     hoppers    p jumps one piece, any distance before and after it; g lands just behind it
-               (of W and F riders; of limited ones p alone, which is ours: Fairy-Stockfish's word has
-               another meaning, but no `fairy:` variant is given a spec's words)
+               (of W and F riders; limited ones with p only. Fairy-Stockfish reads `pB2` in another
+               way; it plays its own variant and never reads the words of a spec)
     lame       n the leg must be empty (N, A, D, and Z with two legs: janggi's elephant)
     directions f b l r s v, in pairs fl, fs, ..., and with h (half: all four) where eight exist
 

@@ -202,13 +202,14 @@ class Win(Model):
 
 
 class Points(Model):
-    """Points of the pieces on the board. They decide games that would otherwise be drawn by passes, the
-    move count, repetitions or perpetual checks of both sides; not by stalemate."""
+    """Points of the pieces on the board. They decide a game after two passes, the move count, a
+    repetition or perpetual checks of both sides, which would otherwise be a draw. Stalemate is not
+    decided by points."""
 
     pieces: dict[str, HalfPoints] = Field(
         min_length=1, description="points of each letter; others have none"
     )
-    second: HalfPoints = Field(default=0, description="points that the second player has besides")
+    second: HalfPoints = Field(default=0, description="extra points of the second player")
 
 
 class RuleWords(Model):

@@ -64,9 +64,7 @@ def test_a_move_between_two_passes_begins_the_count_again() -> None:
         ("RP", "cn", 0),
     ],
 )
-def test_points_that_the_second_player_has_besides_decide(
-    white: str, black: str, winner: int
-) -> None:
+def test_the_extra_points_of_the_second_player_decide(white: str, black: str, winner: int) -> None:
     fen = f"{black}{3 - len(black) or ''}k5/9/9/9/9/9/9/9/9/{white}{5 - len(white)}K3 w - - 0 1"
     outcome = Game.from_uci(janggi(), fen, ["f1f1", "d10d10"]).outcome()
     assert outcome is not None and outcome.winner == winner

@@ -90,7 +90,7 @@ def test_last_moves_are_kept_for_the_planes_that_show_them(tmp_path: Path) -> No
 
 
 def test_a_pass_before_the_position_is_kept(tmp_path: Path) -> None:
-    """After it, another pass wins by the points that the second player has besides."""
+    """After it, another pass wins by the extra points of the second player."""
     spec = spec_of("janggi")
     rules = make_rules(spec)
     games = [("e2e2 e9e9", "0-1")]

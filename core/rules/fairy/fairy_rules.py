@@ -339,10 +339,11 @@ class FairyRules(Rules):
         if winner is not None and value != self._without_chase.optional_end(fen, moves):
             detail = f"{occurrence}, the {PLAYERS[1 - winner]} chases ({rule.perpetual_chase})"
             return Outcome(winner, "perpetual chase", detail)
-        last = parse_fen(self.types, self._fairy.fen_after(fen, moves), lenient=True)
-        if winner not in (None, idle_winner(self.types, last)):
-            detail = f"{occurrence}, the {PLAYERS[1 - winner]} gives check each time"
-            return Outcome(winner, "perpetual check", detail)
+        if winner is not None:
+            last = parse_fen(self.types, self._fairy.fen_after(fen, moves), lenient=True)
+            if winner != idle_winner(self.types, last):
+                detail = f"{occurrence}, the {PLAYERS[1 - winner]} gives check each time"
+                return Outcome(winner, "perpetual check", detail)
         return Outcome(winner, "repetition", occurrence)
 
     def _resets_clock(self, position: Position, move: int) -> bool:

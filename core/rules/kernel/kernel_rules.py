@@ -178,16 +178,15 @@ class KernelRules(Rules):
             return None
         reason, winner = end & 7, (end >> 3) - 1
         if reason == VARIANT_WIN and position[0]["passes"] > 1:
-            detail = f"both players passed: {draw_detail(self.types, position)}"
-            if self._kings_faced(position):
-                detail = f"passed between facing kings: {draw_detail(self.types, position)}"
+            how = "passed between facing kings" if self._face(position) else "both players passed"
+            detail = f"{how}: {draw_detail(self.types, position)}"
         elif reason == VARIANT_WIN and winner < 0:
             detail = "both have reached the goal"
         else:
             detail = self._detail(reason, position)
         return Outcome(winner if winner >= 0 else None, _REASONS[reason], detail)
 
-    def _kings_faced(self, position: Position) -> bool:
+    def _face(self, position: Position) -> bool:
         faces = self.spec.rules.facing_kings == "must part"
         return faces and bool(kings_face(self.tables[0], position[0]))
 

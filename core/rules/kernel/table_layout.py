@@ -150,7 +150,7 @@ TABLES = np.dtype(
         ("reach_types", "i4"),
         ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where one of the types wins by standing there
         ("points", "i4", (COLOUR_STRIDE,)),  # per type, doubled
-        ("second_points", "i4"),  # of the second player besides, doubled
+        ("second_points", "i4"),  # extra points of the second player, doubled
         ("counting", "i4"),  # index in COUNTINGS
         ("count_types", "i4", (4,)),  # pawn, rook, khon, knight, for counting
         # sets of types that decide the game when a side has `left` of them or fewer

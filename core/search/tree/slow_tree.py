@@ -371,14 +371,12 @@ class SlowTree(Tree):
             first = before[rule.fold - 2]
         if not len(self.rules.legal_moves(position)):
             return None  # the game is over, after two passes for example
-        side = int(position["side"][0])
+        side, judge = int(position["side"][0]), idle_winner
         if rule.perpetual_check == "loss":
             checked = [self.rules.in_check(p) for p in self._line[first : last + 1]][::-1]
             opponent, mover = all(checked[::2]), all(checked[1::2])
             if opponent != mover:
                 return int(opponent) - int(mover)
-            if opponent:
-                winner = winner_of_draw(self.rules.types, position)
-                return 0 if winner is None else (1 if winner == side else -1)
-        winner = idle_winner(self.rules.types, position)
+            judge = winner_of_draw if opponent else idle_winner
+        winner = judge(self.rules.types, position)
         return 0 if winner is None else (1 if winner == side else -1)
