@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from variant_ai.core.search.move.clock import Budget, Clock, Progress, TimeManager
+from variant_ai.core.search.move.clock import FACTOR, Budget, Clock, Progress, TimeManager
 
 
 def played(first: int, last: int, exceptions: dict[int, float] | None = None) -> dict[int, float]:
     """Seconds for each move, from 1800 s on the clock and 30 s per move; `exceptions`: printed seconds
     of moves that did not get their usual time."""
-    manager = TimeManager(overhead=0.0)
+    manager = TimeManager(overhead=0.0, factor=1.0)
     remaining, times = 1800.0, {}
     for move in range(first, last + 1):
         target = manager.budget(Clock(remaining, 30.0), own_moves=move - 1).target
@@ -39,7 +39,24 @@ def test_figure_18_white_every_move_as_printed() -> None:
 
 
 def test_first_move_of_fifteen_minutes_and_five_seconds() -> None:
-    assert TimeManager(overhead=0.0).budget(Clock(900, 5), 0).target == pytest.approx(21.5)
+    assert TimeManager(overhead=0.0, factor=1.0).budget(Clock(900, 5), 0).target == pytest.approx(
+        21.5
+    )
+
+
+def test_most_of_the_time_is_used_before_games_end() -> None:
+    """With the paper's factor of 1 it is about three quarters by move 38, even if no move is played early."""
+
+    def used(moves: int, factor: float) -> float:
+        manager, remaining = TimeManager(overhead=0.02, factor=factor), 10.0
+        for move in range(moves):
+            target = manager.budget(Clock(remaining, 0.1), own_moves=move).target
+            assert 0 < target < remaining
+            remaining += 0.1 - target
+        return 1 - remaining / (10.0 + 0.1 * moves)
+
+    assert used(38, 1.0) < 0.8 < 0.9 < used(38, FACTOR)
+    assert used(300, FACTOR) < 1
 
 
 def test_figure_17_move_33_was_critical() -> None:
@@ -114,7 +131,7 @@ def test_moves_to_go_share_the_time_equally() -> None:
 
 
 def test_byoyomi_is_spent_in_full_once_less_than_one_is_left() -> None:
-    manager = TimeManager(overhead=0.0)
+    manager = TimeManager(overhead=0.0, factor=1.0)
     counted = manager.budget(Clock(0.0, byoyomi=10.0), 60)
     assert counted == Budget(pytest.approx(9.9), pytest.approx(9.9))
     assert manager.budget(Clock(3.0, byoyomi=10.0), 60).target == pytest.approx(12.9)
@@ -139,7 +156,7 @@ def test_the_last_move_of_a_control_leaves_time_for_a_lag() -> None:
 
 
 def test_overhead_is_paid_for_every_move() -> None:
-    manager = TimeManager(overhead=0.5)
+    manager = TimeManager(overhead=0.5, factor=1.0)
     assert manager.budget(Clock(120.0, 0.0, 4), 0).target == pytest.approx(29.5)
     assert manager.budget(Clock(500.0), 0).target == pytest.approx(9.5)
     assert manager.budget(Clock(0.6), 0).maximum <= 0.1
@@ -152,7 +169,7 @@ def test_an_increment_that_is_not_there_yet_is_not_spent() -> None:
 
 
 def test_games_with_people_vary_by_a_tenth() -> None:
-    manager = TimeManager(overhead=0.0, jitter=0.1, rng=np.random.default_rng(3))
+    manager = TimeManager(overhead=0.0, factor=1.0, jitter=0.1, rng=np.random.default_rng(3))
     times = [manager.budget(Clock(500.0), 0).target for _ in range(400)]
     assert 9.0 <= min(times) < 9.1
     assert 10.9 < max(times) <= 11.0

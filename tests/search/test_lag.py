@@ -110,7 +110,7 @@ def paces(manager: TimeManager, increment: float, *remaining: float) -> list[str
 
 
 def test_pace_by_the_time_left_and_the_lag_above_the_usual() -> None:
-    manager = TimeManager(overhead=0.02)
+    manager = TimeManager(overhead=0.02, factor=1.0)
     expected = ["at once", "look", "look", "search"]
     # before anything was seen: 20 ms and three or six times 80
     assert paces(manager, 0.01, 0.25, 0.27, 0.49, 0.51) == expected

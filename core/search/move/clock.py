@@ -1,14 +1,14 @@
 """Time management: the time for a move by the clock ([CrazyAra-preprint] section 9.2.4).
 
-    sudden death   remaining / (50 - own moves played) + 0.7 · increment
-                   from 40 own moves on: 0.05 · remaining + 0.7 · increment
+    sudden death   1.6 · (remaining / (50 - own moves played) + 0.7 · increment)
+                   from 40 own moves on: 1.6 · (0.05 · remaining + 0.7 · increment)
     moves to go    an equal share of the remaining time + 0.7 · increment
     byoyomi        the same with byoyomi as increment; all that is left once less than one byoyomi remains
 
 All times are in seconds. A `TimeManager` serves one player and does not depend on boards or engines: the
 caller reports the state of the search (`Progress`) and calls `verdict`.
 
-The papers' rules apply as long as the lag of a move (`Lag`) is small compared with its time. If hardly
+The factor 1.6 is ours (`FACTOR`); it is 1 in the paper. The papers' rules apply as long as the lag of a move (`Lag`) is small compared with its time. If hardly
 any time is left, it is better to save time than to search (`TimeManager.pace`).
 """
 
@@ -19,6 +19,9 @@ from typing import Literal
 
 import numpy as np
 
+FACTOR = 1.6
+"""Factor of the paper's time for a move in sudden death: with 1, a third of the time was left when a
+game ended (docs/search.md, "Time")."""
 GAME_LENGTH = 50
 PROPORTIONAL_FROM = 40
 PROPORTION = 0.05
@@ -158,6 +161,7 @@ class TimeManager:
     jitter: 0.1 varies the time randomly by up to 10 %, for games against people ([CrazyAra-preprint]
         eq. 9).
     speed: factor of the time for each move, as far as the clock allows (Stockfish's Slow Mover).
+    factor: of the paper's time for a move in sudden death; 1: as in the paper.
     early_stop: end a search once its most visited move cannot be overtaken.
     """
 
@@ -168,6 +172,7 @@ class TimeManager:
         jitter: float = 0.0,
         early_stop: bool = True,
         speed: float = 1.0,
+        factor: float = FACTOR,
         rng: np.random.Generator | None = None,
     ) -> None:
         self.lag = Lag()
@@ -176,6 +181,7 @@ class TimeManager:
         self.jitter = jitter
         self.early_stop = early_stop
         self.speed = speed
+        self.factor = factor
         self.last_q: float | None = None
         """Value of the last move played, for the player; None before the first move."""
         self._rng = rng or np.random.default_rng()
@@ -199,7 +205,7 @@ class TimeManager:
             else:
                 share = PROPORTION * clock.remaining
             bonus = clock.increment + clock.byoyomi
-            target = self.speed * (share + INCREMENT_SHARE * bonus)
+            target = self.factor * self.speed * (share + INCREMENT_SHARE * bonus)
             target = min(target - cost, TARGET_CAP * left)
             cap = left * CRITICAL_SHARE * TARGET_CAP
         if self.jitter > 0:
