@@ -32,7 +32,8 @@ from variant_ai.core.spec.rule_words import (
     Who,
     Zone,
 )
-from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, Setting
+from variant_ai.core.spec.search_settings import SEARCH_SETTINGS
+from variant_ai.core.spec.setting import Setting
 
 _NAMED = {"enum": list(DIALECTS.builtin)}
 Protocol = Annotated[str, WithJsonSchema({"anyOf": [_NAMED, {"type": "string"}]})]

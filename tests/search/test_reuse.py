@@ -136,9 +136,9 @@ def test_the_same_position_with_another_ply_is_another(make_search: MakeSearch) 
     assert search.tree.counter("node_count") == 1
 
 
-HUNTED = "4k4/1R7/R8/9/9/4P4/9/9/9/4K4 b - - 0 1"
+HUNTED = "4k4/9/R8/4R4/9/4P4/9/9/9/4K4 b - - 0 1"
 """Two rooks chase a king; after these moves its position has already occurred twice."""
-TWICE = "e10d10 b9b7 d10e10 b7b9 e10d10 b9b7 d10e10"
+TWICE = "e10d10 e7b7 d10e10 b7e7 e10d10 e7b7 d10e10"
 
 
 @pytest.mark.parametrize("transpositions", [True, False])

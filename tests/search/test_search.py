@@ -178,7 +178,9 @@ def test_stop_does_not_wait_for_the_network(
     make_search: MakeSearch, rules_of: Callable[[str], Rules]
 ) -> None:
     evaluator = Stuck(Encoder(rules_of("crazyhouse").spec))
-    search = make_search("crazyhouse", net=evaluator, batch_size=4, batch_growth=0)
+    search = make_search(
+        "crazyhouse", net=evaluator, batch_size=4, batch_growth=0, look_for_mates=False
+    )
 
     def stop() -> None:
         evaluator.stuck.wait()

@@ -19,9 +19,9 @@ from variant_ai.core.rules.kernel.move_lists import MoveLists, new_moves
 from variant_ai.core.rules.kernel.movegen import new_work
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.forest.random_numbers import States
-from variant_ai.core.search.tree.descent import PATH_INFO, Descent
 from variant_ai.core.search.tree.nodes import CELL, NODE, REPEAT, SLOT, STATE, Arrays
 from variant_ai.core.search.tree.repetition import PAST, Verdicts, new_verdicts
+from variant_ai.core.search.tree.working_memory import PATH_INFO, Descent
 
 CELLS_A_VISIT = 64
 """Cells of a slab for each visit of a search: 4 KB, enough for nodes of 600 moves."""

@@ -39,7 +39,8 @@ from variant_ai.core.search.forest.root_moves import (
     prepare_root,
     target_of,
 )
-from variant_ai.core.search.tree.descent import DONE, LEAF, Descent, Scratch, descend, make_node
+from variant_ai.core.search.tree.descent import DONE, LEAF, descend
+from variant_ai.core.search.tree.growth import make_node
 from variant_ai.core.search.tree.leaf_batch import LeafBatch, complete
 from variant_ai.core.search.tree.nodes import (
     CLASSES,
@@ -54,6 +55,7 @@ from variant_ai.core.search.tree.nodes import (
 )
 from variant_ai.core.search.tree.selection import NO_EDGE
 from variant_ai.core.search.tree.transpositions import insert, node_key
+from variant_ai.core.search.tree.working_memory import Descent, Scratch
 
 LEAST_PAST = 32
 """Entries of the smallest table of past positions."""

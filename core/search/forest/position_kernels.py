@@ -22,9 +22,10 @@ from variant_ai.core.search.forest.forest_arrays import (
     tree_at,
 )
 from variant_ai.core.search.forest.forest_kernels import AT_ONCE, store_leaf
-from variant_ai.core.search.tree.descent import DONE, LEAF, NEEDS_JUDGE, Descent, Scratch, descend
+from variant_ai.core.search.tree.descent import DONE, LEAF, NEEDS_JUDGE, descend
 from variant_ai.core.search.tree.leaf_batch import LeafBatch
 from variant_ai.core.search.tree.nodes import UNPROVEN
+from variant_ai.core.search.tree.working_memory import Descent, Scratch
 
 
 @borrowing

@@ -12,8 +12,8 @@ from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.forest.forest_arrays import Forest
 from variant_ai.core.search.forest.forest_kernels import answer
 from variant_ai.core.search.interface import check_shape
-from variant_ai.core.search.tree.descent import new_scratch
 from variant_ai.core.search.tree.leaf_batch import LeafBatch
+from variant_ai.core.search.tree.working_memory import new_scratch
 from variant_ai.core.search.tree_factory import encoder_and_rules, leaf_planes
 from variant_ai.core.spec.schema import VariantSpec
 

@@ -13,10 +13,10 @@ from variant_ai.core.rules.game import CycleJudge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.rules.verdicts import idle_winner
-from variant_ai.core.search.tree.descent import Descent
 from variant_ai.core.search.tree.edges import edge_arrays
 from variant_ai.core.search.tree.nodes import REPEATS, Arrays
 from variant_ai.core.search.tree.repetition import cycle_key, new_verdicts, verdict_index
+from variant_ai.core.search.tree.working_memory import Descent
 
 
 class Chases:

@@ -13,59 +13,38 @@ game's positions up to the root, which repetition needs.
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from variant_ai.core.jit import Number, Truth, array, borrowing
-from variant_ai.core.jit.arrays import Ints3D, Key
+from variant_ai.core.jit import Number, Truth, borrowing
+from variant_ai.core.jit.arrays import Ints3D
 from variant_ai.core.jit.functions import prefetch
-from variant_ai.core.rules.kernel.attacks import MoveWork
-from variant_ai.core.rules.kernel.game_ends import MOVE_COUNT, NO_END, end_of
-from variant_ai.core.rules.kernel.giving_check import CheckWork, checks_into, new_checks, new_trial
 from variant_ai.core.rules.kernel.make_move import count_given_check, play_into, replay_into
-from variant_ai.core.rules.kernel.move_lists import MoveLists
-from variant_ai.core.rules.kernel.movegen import legal_moves_into
 from variant_ai.core.rules.kernel.table_layout import Tables
-from variant_ai.core.rules.position import Position
 from variant_ai.core.search.compiled_settings import CATCH_UP, Q_EPSILON, Settings
 from variant_ai.core.search.forest.improved_policy import select_improved
-from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up, prove
+from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up
+from variant_ai.core.search.tree.growth import find_or_make, link
+from variant_ai.core.search.tree.mates import is_due, prove_by_checks
 from variant_ai.core.search.tree.nodes import (
-    CHECKS_TRIED,
     CLOSES_CYCLE,
-    DRAWN,
     END,
     FRESH,
-    HAS_MATE,
     IN_CHECK,
-    LOST,
-    MARKING,
     MAX_VISITS,
     OPEN,
     REPEATS,
-    SHARED,
     UNKNOWN,
     UNPROVEN,
     WAITING,
-    WINS,
-    WON,
     Arrays,
-    allocate_node,
     first_move,
-    first_prior,
     open_edge,
     repeat_of,
-    share,
 )
-from variant_ai.core.search.tree.priors import EXPANDER, Expander
 from variant_ai.core.search.tree.repetition import (
     JUDGE_FROM,
     JUDGE_SHARE,
     NO_CYCLE,
-    Past,
-    Verdicts,
     check_verdict,
     cycle_key,
     cycle_start,
@@ -73,133 +52,9 @@ from variant_ai.core.search.tree.repetition import (
     verdict_index,
 )
 from variant_ai.core.search.tree.selection import NO_EDGE, select_edge
-from variant_ai.core.search.tree.transpositions import find, insert, node_key
+from variant_ai.core.search.tree.working_memory import Descent, Scratch
 
 LEAF, COLLISION, DONE, FULL, NEEDS_JUDGE, STUCK = range(6)
-
-MATE_CHECK_VISITS = 4
-"""Visits at which a node's checks are tried for mate."""
-
-PATH_INFO = np.dtype(
-    [
-        ("root_at", "i8"),  # index of the root in the line
-        ("root_end", "i8"),  # edges of the root before this one may be selected
-        ("root_edge", "i8"),  # 1 + edge of the root to follow; 0: select it
-        ("leaf", "i8"),  # node of a LEAF
-        ("length", "i8"),  # edges of the path
-        ("row", "i8"),  # NEEDS_JUDGE: row of the path
-        ("cycle", "i8"),  # NEEDS_JUDGE: index in the line where the cycle begins
-        ("cycle_end", "i8"),  # NEEDS_JUDGE: index in the line where it ends
-    ]
-)
-"""Root and result of a descent."""
-
-
-class Descent(NamedTuple):
-    """Arrays that descents read and write; one set per tree."""
-
-    line: Position
-    """POSITION: the game's positions up to the root, then those of the path."""
-    past: Past
-    """PAST of the game."""
-    verdicts: Verdicts
-    """VERDICT: chases judged so far."""
-    root_priors: NDArray[np.float32]
-    """See `select_edge`; empty if the root's own priors are used."""
-    no_priors: NDArray[np.float32]
-    """Empty array, for inner nodes."""
-    path_info: Annotated[NDArray[np.void], array(PATH_INFO)]
-    """PATH_INFO, shape (1,)."""
-    out: MoveLists
-    """Move lists of the generator."""
-    work: MoveWork
-    """Scratch memory of the generator."""
-
-
-class Scratch(NamedTuple):
-    """Scratch memory of expansion; one set per tree."""
-
-    expander: Expander
-    """EXPANDER, shape (1,)."""
-    checks: CheckWork
-    """CHECKS."""
-    trial: Position
-    """POSITION, shape (1,)."""
-
-
-def new_scratch() -> Scratch:
-    return Scratch(np.zeros(1, EXPANDER), new_checks(), new_trial())
-
-
-@borrowing
-def make_node(t: Tables, s: Settings, g: Arrays, w: Descent, at: Number, key: Key) -> Number:
-    """Create a node for position `at` of the line: FRESH, or END if the game is over there.
-
-    Returns 0 if memory is full. An end of the game that depends on the position alone proves the
-    node. The move count does not, because it depends on the path.
-    """
-    n = legal_moves_into(t, w.line, at, w.out, w.work)
-    end = end_of(t, w.line, at, n, np.int64(w.work[0]["check"]))
-    kept = n if end == NO_END else np.int64(0)
-    node = allocate_node(g, kept)
-    if node == 0:
-        return node
-    record = g.nodes[node]
-    record["key"] = key
-    if w.work[0]["check"]:
-        record["flags"] = IN_CHECK
-    if end == NO_END:
-        first = first_move(node, n)
-        moves = w.out[0]["move"]
-        for k in range(n):
-            g.moves[first + k] = moves[k]
-    else:
-        winner = (np.int64(end) >> 3) - 1
-        finish(s, g, node, winner, np.int64(w.line[at]["side"]), np.int64(end) & 7 != MOVE_COUNT)
-    return node
-
-
-@borrowing
-def finish(
-    s: Settings, g: Arrays, node: Number, winner: Number, side: Number, proves: Truth
-) -> None:
-    """Make a node END; `winner` is -1 for a draw. `proves`: the result does not depend on the path."""
-    record = g.nodes[node]
-    record["state"] = END
-    record["visits"] = 1
-    proof = np.int64(DRAWN)
-    if winner >= 0:
-        proof = np.int64(WON) if winner == side else np.int64(LOST)
-    prove(g, node, proof, np.int64(0))
-    record["value"] = record["q"]
-    if not (proves and s[0]["solver"]):
-        record["proof"] = UNPROVEN
-
-
-@borrowing
-def link(g: Arrays, node: Number, edge: Number, child: Number, known: Truth) -> None:
-    """Link an edge to a child node; `known`: the child existed before, and has other parents.
-
-    If a marking is going on, the child is marked, because the parent may have been handled already.
-    """
-    slot = g.slots[np.int64(g.nodes[node]["slots"]) + edge]
-    there = g.nodes[child]
-    slot["child"] = child
-    if known:
-        share(g, child)
-        slot["flags"] |= SHARED
-    else:
-        there["parent"] = node
-        if slot["flags"] & REPEATS == 0:
-            slot["q"] = there["q"]
-            slot["proof"] = there["proof"]
-    if there["state"] == END and there["q"] <= -1.0:
-        slot["flags"] |= WINS
-    state = g.state[0]
-    if state["phase"] == MARKING and g.nodes[child]["mark"] != state["mark"]:
-        g.nodes[child]["mark"] = state["mark"]
-        g.stack[state["stack"]] = child
-        state["stack"] += 1
 
 
 @borrowing
@@ -295,46 +150,6 @@ def visit_cycle(g: Arrays, node: Number, slot: Number, value: Number) -> Truth:
 
 
 @borrowing
-def find_mate_in_one(
-    t: Tables, g: Arrays, w: Descent, k: Scratch, node: Number, at: Number
-) -> None:
-    """If an untried move mates or wins at once by a check or an explosion, make it the next one to be
-    tried.
-
-    Only such moves can mate. Each node is searched once, after a few visits: with uninformative priors a
-    mate in one would otherwise have to wait for its turn among all moves.
-    """
-    record = g.nodes[node]
-    record["flags"] |= CHECKS_TRIED
-    count = np.int64(record["count"])
-    opened = np.int64(record["opened"])
-    first = first_move(node, count)
-    gives = k.expander[0]["gives"]
-    if checks_into(t, w.line, at, g.moves, first, count, k.checks, k.trial, gives) == 0:
-        return
-    for e in range(opened, count):
-        if not gives[e]:
-            continue
-        move = g.moves[first + e]
-        play_into(t, w.line, at, w.line, at + 1, np.int64(move))
-        if legal_moves_into(t, w.line, at + 1, w.out, w.work) > 0:
-            continue
-        end = np.int64(end_of(t, w.line, at + 1, np.int64(0), np.int64(1)))
-        if (end >> 3) - 1 != np.int64(w.line[at]["side"]):
-            continue
-        prior = g.priors[first_prior(node) + e]
-        for j in range(e, opened, -1):
-            g.moves[first + j] = g.moves[first + j - 1]
-            g.priors[first_prior(node) + j] = g.priors[first_prior(node) + j - 1]
-        g.moves[first + opened] = move
-        # it gets at least the prior of the move it replaces, so that the best one stays in front
-        kept = g.priors[first_prior(node) + opened]
-        g.priors[first_prior(node) + opened] = max(prior, kept)
-        record["flags"] |= HAS_MATE
-        return
-
-
-@borrowing
 def descend(
     t: Tables,
     s: Settings,
@@ -355,11 +170,20 @@ def descend(
     node = np.int64(state["root"])
     depth = np.int64(0)
     was_pending = np.int64(0)
+    # noise and excluded moves at the root; a proof would have to respect them
+    has_own_priors = w.root_priors.shape[0] == 0 and info["root_edge"] == 0
+    solved_root = False
     while True:
         record = g.nodes[node]
         prefetch(g.nodes, np.int64(record["slot0"][0]))  # most nodes have only this child yet
         node_state = record["state"]
         info["length"] = depth
+        if is_due(s, g, node) and (depth > 0 or (node_state == OPEN and has_own_priors)):
+            prove_by_checks(t, s, g, w, k, node, at)
+            if node_state == FRESH and record["state"] == OPEN and record["proof"] == UNPROVEN:
+                return np.int64(FULL)
+            solved_root = depth == 0 and record["proof"] != UNPROVEN
+            node_state = record["state"]
         if node_state == FRESH:
             record["state"] = WAITING
             info["leaf"] = node
@@ -369,7 +193,7 @@ def descend(
             apply_virtual_loss(g, path, row, depth, np.int64(1))
             state["collisions"] += 1
             return np.int64(COLLISION)
-        if node_state == END or (record["proof"] != UNPROVEN and depth > 0):
+        if node_state == END or (record["proof"] != UNPROVEN and (depth > 0 or solved_root)):
             back_up(
                 g,
                 s,
@@ -395,16 +219,7 @@ def descend(
             )
             state["cuts"] += 1
             return np.int64(DONE)
-        plain = depth > 0 or w.root_priors.shape[0] == 0
-        if record["visits"] >= MATE_CHECK_VISITS and record["flags"] & CHECKS_TRIED == 0 and plain:
-            if s[0]["solver"] and s[0]["look_for_mates"]:
-                find_mate_in_one(t, g, w, k, node, at)
-            else:
-                record["flags"] |= CHECKS_TRIED
-        if record["flags"] & HAS_MATE and plain:
-            edge = np.int64(record["opened"])
-            record["flags"] &= 255 - HAS_MATE
-        elif depth == 0 and info["root_edge"] > 0:
+        if depth == 0 and info["root_edge"] > 0:
             edge = np.int64(info["root_edge"]) - 1
         elif depth == 0:
             edge = select_edge(g, s, node, w.root_priors, np.int64(info["root_end"]))
@@ -450,17 +265,10 @@ def descend(
             state["terminals"] += 1
             return np.int64(DONE)
         if child == 0:
-            key = node_key(w.line, at, s[0]["read"])
-            if s[0]["transpositions"]:
-                child = find(g, key)
-            known = child != 0
-            if known:
-                state["merges"] += 1
-            else:
-                child = make_node(t, s, g, w, at, key)
-                if child == 0:
-                    return np.int64(FULL)
-                insert(g, child, key)
+            child, known = find_or_make(t, s, g, w, at)
+            if child == 0:
+                return np.int64(FULL)
+            state["merges"] += known
             link(g, node, edge, child, known)
         if s[0]["transpositions"] and stops_at(g, s, slot):
             value = correction(g, s, slot)

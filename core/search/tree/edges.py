@@ -14,8 +14,6 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.nodes import (
-    CHECKS_TRIED,
-    HAS_MATE,
     LOST,
     OPEN,
     REPEATS,
@@ -171,8 +169,6 @@ def prepare_root_edges(
     record = g.nodes[root]
     n, opened = int(record["count"]), int(record["opened"])
     moves, codes = edge_arrays(g, root)
-    if int(record["flags"]) & HAS_MATE:  # the order of its edges is about to change
-        record["flags"] = int(record["flags"]) & ~(HAS_MATE | CHECKS_TRIED)
     record["flags"] = int(record["flags"]) | SORTED
     order = opened + np.argsort(-codes[opened:].astype(np.int64), kind="stable")
     moves[opened:], codes[opened:] = moves[order].copy(), codes[order].copy()

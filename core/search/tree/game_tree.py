@@ -22,14 +22,9 @@ from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.compiled_settings import compile_settings
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.chases import Chases
-from variant_ai.core.search.tree.descent import (
-    NEEDS_JUDGE,
-    PATH_INFO,
-    Descent,
-    make_node,
-    new_scratch,
-)
+from variant_ai.core.search.tree.descent import NEEDS_JUDGE
 from variant_ai.core.search.tree.edges import Edges, ReadableTree, edges_of, prepare_root_edges
+from variant_ai.core.search.tree.growth import make_node
 from variant_ai.core.search.tree.leaf_batch import LeafBatch, abandon, complete, fill, new_batch
 from variant_ai.core.search.tree.nodes import (
     CLOSES_CYCLE,
@@ -52,6 +47,7 @@ from variant_ai.core.search.tree.repetition import is_single, past_of, repeatabl
 from variant_ai.core.search.tree.reuse import SLICE, begin_reclaim, reclaim
 from variant_ai.core.search.tree.shortest_mate import MateShortener
 from variant_ai.core.search.tree.transpositions import find, grown, insert, node_key
+from variant_ai.core.search.tree.working_memory import PATH_INFO, Descent, new_scratch
 
 FULL_COUNT = MAX_VISITS - (1 << 20)
 """Visits of the root at which a search ends: so far below the maximum that one slice cannot reach it."""

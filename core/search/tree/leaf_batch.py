@@ -22,9 +22,10 @@ from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up
-from variant_ai.core.search.tree.descent import COLLISION, DONE, LEAF, Descent, Scratch, descend
+from variant_ai.core.search.tree.descent import COLLISION, DONE, LEAF, descend
 from variant_ai.core.search.tree.nodes import FRESH, UNPROVEN, Arrays
 from variant_ai.core.search.tree.priors import expand_node, expand_uniform
+from variant_ai.core.search.tree.working_memory import Descent, Scratch
 
 ENOUGH = 6
 """Outcome of a normal `fill`; the other outcomes are those of a descent."""

@@ -55,7 +55,7 @@ NODE = np.dtype(
         ("state", "i1"),  # FRESH, WAITING, OPEN, END
         ("proof", "i1"),  # UNPROVEN, WON, DRAWN, LOST for the side to move
         ("mark", "u1"),  # number of the last marking that reached it
-        ("flags", "u1"),  # CLOSES_CYCLE, CHECKS_TRIED, HAS_MATE, IN_CHECK, SORTED
+        ("flags", "u1"),  # CLOSES_CYCLE, CHECKS_TRIED, IN_CHECK, SORTED
         ("slot0", "i4", (4,)),  # reached as a SLOT
     ]
 )
@@ -67,9 +67,7 @@ UNPROVEN, WON, DRAWN, LOST = range(4)
 CLOSES_CYCLE = 1
 """Node flag: an edge of the node has closed a repetition."""
 CHECKS_TRIED = 2
-"""Node flag: its checks have been tried for mate."""
-HAS_MATE = 4
-"""Node flag: the first untried edge mates."""
+"""Node flag: mates by checks have been looked for (`mates.py`)."""
 IN_CHECK = 8
 """Node flag: the side to move is in check."""
 SORTED = 16

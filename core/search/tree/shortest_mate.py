@@ -29,12 +29,10 @@ from variant_ai.core.rules.kernel.movegen import VARIANT_ENDS, legal_moves_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.backup import recompute
-from variant_ai.core.search.tree.descent import Descent, Scratch, link, make_node
 from variant_ai.core.search.tree.edges import edge_arrays
+from variant_ai.core.search.tree.growth import find_or_make, link
 from variant_ai.core.search.tree.nodes import (
-    CHECKS_TRIED,
     END,
-    HAS_MATE,
     LOST,
     NO_COPY,
     OPEN,
@@ -43,7 +41,7 @@ from variant_ai.core.search.tree.nodes import (
 )
 from variant_ai.core.search.tree.priors import expand_uniform
 from variant_ai.core.search.tree.repetition import NO_CYCLE, cycle_start
-from variant_ai.core.search.tree.transpositions import find, insert, node_key
+from variant_ai.core.search.tree.working_memory import Descent, Scratch
 
 if TYPE_CHECKING:
     from variant_ai.core.search.tree.game_tree import Tree
@@ -329,8 +327,6 @@ class MateShortener:
         tree = self._tree
         record = tree.arrays.nodes[node]
         if record["state"] in (OPEN, END):
-            if int(record["flags"]) & HAS_MATE:  # the order of its untried edges is about to change
-                record["flags"] = int(record["flags"]) & ~(HAS_MATE | CHECKS_TRIED)
             return
         expand_uniform(
             tree.tables,
@@ -370,17 +366,11 @@ class MateShortener:
         child = int(g.slots[slot]["child"])
         if child:
             return child
-        key = np.uint64(node_key(line, at + 1, np.int64(tree.settings[0]["read"])))
-        if tree.settings[0]["transpositions"]:
-            child = int(find(g, key))
-        known = child != 0
-        if not known:
-            child = int(make_node(tree.tables, tree.settings, g, tree.descent, at + 1, key))
-            if child == 0:
-                return 0
-            insert(g, np.int64(child), key)
+        child, known = find_or_make(tree.tables, tree.settings, g, tree.descent, at + 1)
+        if child == 0:
+            return 0
         link(g, np.int64(node), np.int64(edge), np.int64(child), np.bool_(known))
-        return child
+        return int(child)
 
     def _recompute(self, node: int) -> None:
         """Update a node from its children."""

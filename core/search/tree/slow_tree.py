@@ -34,13 +34,12 @@ from variant_ai.core.search.tree.descent import (
     LEAF,
     STUCK,
     correction,
-    finish,
-    link,
     stops_at,
     visit_cycle,
 )
 from variant_ai.core.search.tree.edges import edge_arrays
 from variant_ai.core.search.tree.game_tree import Tree
+from variant_ai.core.search.tree.growth import finish, link
 from variant_ai.core.search.tree.leaf_batch import DONE_AT_ONCE, ENOUGH, LeafBatch
 from variant_ai.core.search.tree.nodes import (
     END,
