@@ -1,9 +1,7 @@
 """Arrays that the compiled functions of this folder work on; one set per tree.
 
-Descent       the line of positions from the game's start to the leaf, and what belongs to it
-MateSearch    a search for mates, which can be interrupted
-Proof         a mate on its way into the graph
-Scratch       memory that is free again after each call
+`Descent` has the line of positions from the game's start to the leaf and what belongs to it, `Scratch`
+what is free again after each call, the memory of a search for a mate (`MateSearch`) included.
 """
 
 from __future__ import annotations
