@@ -391,6 +391,7 @@ def _print(models: list[Model], found: Evaluation) -> None:
         WDL,
         metric_rows,
         percent,
+        wdl_rows,
     )
 
     nets = [found.nets[str(model.path)] for model in models]
@@ -410,14 +411,9 @@ def _print(models: list[Model], found: Evaluation) -> None:
         )
     errors = [net.calibration.expected_error if net.calibration else None for net in nets]
     rows.append([CALIBRATION, *("-" if e is None else f"{e:.4f}" for e in errors)])
-    if any(net.wdl for net in nets):
-        rows += [
-            [WDL[name], *("-" if n.wdl is None else f"{getattr(n.wdl, name):.4f}" for n in nets)]
-            for name in ("log_loss", "brier")
-        ]
-        rows.append(
-            [WDL["accuracy"], *("-" if n.wdl is None else percent(n.wdl.accuracy) for n in nets)]
-        )
+    quality = [{} if net.wdl is None else dict(wdl_rows(vars(net.wdl))) for net in nets]
+    if any(quality):
+        rows += [[title, *(one.get(title, "-") for one in quality)] for title in WDL.values()]
     heads = short_names([model.path for model in models])
     print_table(["metric", *heads], rows, right=heads)
     if found.baseline_accuracy is not None:
@@ -434,7 +430,7 @@ def _print(models: list[Model], found: Evaluation) -> None:
 def _print_mates(nets: list[NetEvaluation], heads: list[str]) -> None:
     from variant_ai.core.train.measure.metric_tables import mate_rows
 
-    columns = [mate_rows(net.mates.as_dict()) for net in nets if net.mates]
+    columns = [mate_rows(vars(net.mates)) for net in nets if net.mates]
     if columns:
         click.echo()
         rows = [[row[0][0], *(cell for _, cell in row)] for row in zip(*columns, strict=True)]

@@ -56,28 +56,19 @@ def adopt(
     positions of random games: a net that gives most of its probability to illegal moves has another
     layout.
     """
-    import onnx
-
-    from variant_ai.core.errors import DataError
     from variant_ai.core.nets.adopted_net import adopt as adopted_net
-    from variant_ai.core.nets.adopted_net import write_adopted
     from variant_ai.core.nets.foreign_layout import read_layout
+    from variant_ai.core.nets.onnx_files import load_model, write_model
 
     spec = load_variant(variant)
     chosen = read_layout(layout)
     require_new(output, replace=replace)
-    try:
-        model = onnx.load(file)
-    except OSError as error:
-        raise DataError(f"{file}: {error.strerror or error}") from None
-    except Exception:  # protobuf raises a class of its own
-        raise DataError(f"{file}: is not a usable ONNX model") from None
-    adopted = adopted_net(model, chosen, spec, str(file))
+    adopted = adopted_net(load_model(file), chosen, spec, str(file))
     with tempfile.TemporaryDirectory() as folder:  # a net that fails here leaves no file
         tried = Path(folder, output.name)
-        write_adopted(adopted, tried)
+        write_model(adopted.content, tried)
         legal = _legal_share(tried, spec)
-    write_adopted(adopted, output)
+    write_model(adopted.content, output)
     if as_json:
         print_json(
             {
@@ -115,6 +106,7 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
 
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
+    from variant_ai.core.inference.int8_check import softmax
     from variant_ai.core.rules import make_rules
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.shuffled_starts import random_start
@@ -129,8 +121,7 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
                 game = Game(rules, random_start(spec, chance))
             moves = game.legal_moves()
             logits = evaluator.evaluate(encoder.planes(game.position)).policy[0].astype(np.float64)
-            weights = np.exp(logits - logits.max())
             actions = encoder.action_indices(game.position, moves.tolist())
-            shares.append(float(weights[np.unique(actions)].sum() / weights.sum()))
+            shares.append(float(softmax(logits)[np.unique(actions)].sum()))
             game.push(chance.choice(moves.tolist()))
     return float(np.mean(shares))

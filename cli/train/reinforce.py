@@ -157,7 +157,7 @@ def command(
         begun = bool(list_checkpoints(folder / CHECKPOINTS))  # then its own net is as good
         named = folder if begun else registry().net(spec, Path(settings.start))
         start = find_start(named)
-        spec = start.own_spec(spec)
+        spec = start.info.own_spec(spec)
     with progress(quiet=as_json) as bar:
         task = bar.add_task("starting", total=None)
         noted = time.monotonic()

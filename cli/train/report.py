@@ -213,7 +213,7 @@ def _measure(
     if mates is not None:
         games = None if prepared is None else prepared.validation or prepared.train
         chosen = read_or_find_mates(mates, rules, games)
-        measured["mates"] = measure_mates(predictor, chosen, rules, encoder).as_dict()
+        measured["mates"] = vars(measure_mates(predictor, chosen, rules, encoder))
     results["validation"] = measured or None
 
 

@@ -31,12 +31,26 @@ class Outputs(NamedTuple):
     plies_left: Tensor | None = None
     """[B] plies until the game ends; None for a net without that head."""
 
+    def by_name(self) -> dict[str, Tensor]:
+        """The outputs as evaluators return them: `wdl` as probabilities, and none that is None."""
+        wdl = None if self.wdl is None else self.wdl.float().softmax(1)
+        found = {**self._asdict(), "wdl": wdl}
+        return {name: output.float() for name, output in found.items() if output is not None}
+
 
 def outputs_of(net: nn.Module, planes: Tensor) -> Outputs:
     """All outputs of a net for planes [B, C, H, W]; for a plugin's net value and policy."""
     if isinstance(net, Network):
         return net.outputs(planes)
     return Outputs(*net(planes))
+
+
+def shape_of(net: nn.Module) -> NetShape:
+    """The shape of a net that knows it. Raises TypeError."""
+    shape = getattr(net, "shape", None)
+    if not isinstance(shape, NetShape):
+        raise TypeError("the shape of a net that does not know its own must be given")
+    return shape
 
 
 class Network(nn.Module):

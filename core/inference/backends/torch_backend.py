@@ -158,7 +158,7 @@ class TorchEvaluator(Evaluator):
         with torch.inference_mode(), self._autocast():
             batch = torch.from_numpy(np.ascontiguousarray(planes)).to(self._device)
             outputs = self._outputs(batch.contiguous(memory_format=torch.channels_last))
-            arrays = {name: tensor.float().cpu().numpy() for name, tensor in outputs.items()}
+            arrays = {name: tensor.cpu().numpy() for name, tensor in outputs.items()}
         return evaluation_of(arrays, self.info.source)
 
     def evaluate_in_pieces(self, piece: int | None) -> None:
@@ -168,13 +168,7 @@ class TorchEvaluator(Evaluator):
     def _outputs(self, planes: Tensor) -> dict[str, Tensor]:
         from variant_ai.core.nets.network import outputs_of
 
-        found = outputs_of(self._net, planes)
-        outputs = {"value": found.value, "policy": found.policy}
-        if found.wdl is not None:
-            outputs["wdl"] = found.wdl.float().softmax(1)
-        if found.plies_left is not None:
-            outputs["plies_left"] = found.plies_left
-        return outputs
+        return outputs_of(self._net, planes).by_name()
 
     def _record(self, batch: int) -> GraphedNet | None:
         """Record the net's CUDA graphs; None, with a note, for a net that cannot be recorded."""

@@ -337,7 +337,7 @@ class Trainer(BaseTrainer):
         window, batch = self._window.take(self.workers, self._part_size), self.config.batch
         # Step by step, so that a checkpoint in between does not change the rounding of the sums.
         for first in range(0, len(window.scores.rank), batch):
-            part = window.scores.part(first, first + batch)
+            part = window.scores.select(slice(first, first + batch))
             self._sums.add(part)
             for name, values in window.auxiliary.items():
                 self._auxiliary.add(name, values[first : first + batch][part.teaches_value])
