@@ -404,7 +404,7 @@ class Reinforcement:
             state.ladder_cpu_seconds += cpu_seconds() - began
             if stop():
                 return False
-        ratings = ladder.elo()
+        ratings = ladder.record.elo()
         if generation in ratings:
             row["elo"], row["elo_error"] = ratings[generation]
         row["player"] = generation if ladder.accepts(generation, state.player) else state.player

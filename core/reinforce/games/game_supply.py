@@ -29,10 +29,8 @@ class GameSupply(ABC):
     def evaluations(self) -> int:
         """Positions evaluated so far."""
 
-    @property
-    def cpu_seconds(self) -> float:
-        """CPU time that was spent in processes on other machines."""
-        return 0.0
+    cpu_seconds = 0.0
+    """CPU time that was spent in processes on other machines."""
 
     @property
     @abstractmethod
