@@ -58,17 +58,17 @@ def adopt(
     """
     from variant_ai.core.nets.adopted_net import adopt as adopted_net
     from variant_ai.core.nets.foreign_layout import read_layout
-    from variant_ai.core.nets.onnx_files import load_model, write_model
+    from variant_ai.core.nets.onnx_files import read_onnx, write_onnx
 
     spec = load_variant(variant)
     chosen = read_layout(layout)
     require_new(output, replace=replace)
-    adopted = adopted_net(load_model(file), chosen, spec, str(file))
+    adopted = adopted_net(read_onnx(file), chosen, spec, str(file))
     with tempfile.TemporaryDirectory() as folder:  # a net that fails here leaves no file
         tried = Path(folder, output.name)
-        write_model(adopted.content, tried)
+        write_onnx(adopted.content, tried)
         legal = _legal_share(tried, spec)
-    write_model(adopted.content, output)
+    write_onnx(adopted.content, output)
     if as_json:
         print_json(
             {

@@ -34,14 +34,14 @@ def widen(net: Path, variant: str, output: Path, replace: bool) -> None:
     numbers as before; training it goes on from there with the new planes.
     """
     from variant_ai.core.inference.widened_net import widen as widened
-    from variant_ai.core.nets.onnx_files import write_model
+    from variant_ai.core.nets.onnx_files import write_onnx
     from variant_ai.core.spec.plane_layout import input_planes
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
     require_new(output, replace=replace)
     source = registry().net(spec, net)
-    write_model(widened(source, spec), output)
+    write_onnx(widened(source, spec), output)
     print_facts(
         [
             ("variant", spec.variant),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from variant_ai.core.errors import VariantAIError
+from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.nets.heads import HeadModule, OutcomeHead
 from variant_ai.core.nets.interface import NetShape
 
@@ -138,6 +139,19 @@ def first_layers(net: nn.Module, count: int) -> Sequence[nn.Module]:
         )
     first: Sequence[nn.Module] = layers[:count]
     return first
+
+
+def load_model(net: nn.Module, tensors: dict[str, Tensor], where: Path) -> None:
+    """Copy parameters and buffers into a net of the same shape. Raises DataError if one differs."""
+    own = net.state_dict()
+    wrong = [name for name in own if name not in tensors or own[name].shape != tensors[name].shape]
+    wrong += [name for name in tensors if name not in own]
+    if wrong:
+        raise DataError(
+            f"{where}: its weights do not fit the net it names ({len(wrong)} of {len(own)} "
+            f"tensors differ, the first is {wrong[0]})"
+        )
+    net.load_state_dict(tensors)
 
 
 class InputScale(nn.Module):

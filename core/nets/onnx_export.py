@@ -25,7 +25,7 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import METADATA_PREFIX, serialised
 from variant_ai.core.nets.interface import NetShape
 from variant_ai.core.nets.network import Network, outputs_of, shape_of
-from variant_ai.core.nets.onnx_files import cpu_session, write_model
+from variant_ai.core.nets.onnx_files import cpu_session, write_onnx
 
 OPSET = 17
 INPUT = "planes"
@@ -86,7 +86,7 @@ def export_onnx(
             f"{path}: the exported file differs from the net by {difference:.2g} "
             f"(at most {TOLERANCE:g} is allowed); not written"
         )
-    write_model(content, Path(path))
+    write_onnx(content, Path(path))
     return difference
 
 

@@ -13,7 +13,7 @@ from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.system.files import write_whole
 
 
-def load_model(path: str | os.PathLike[str]) -> onnx.ModelProto:
+def read_onnx(path: str | os.PathLike[str]) -> onnx.ModelProto:
     """Read a model. Raises DataError if the file is not an ONNX model."""
     try:
         return onnx.load(os.fspath(path), load_external_data=False)
@@ -23,7 +23,7 @@ def load_model(path: str | os.PathLike[str]) -> onnx.ModelProto:
         raise DataError(f"{path}: is not a usable ONNX model: {error}") from None
 
 
-def write_model(model: onnx.ModelProto | bytes, path: Path) -> None:
+def write_onnx(model: onnx.ModelProto | bytes, path: Path) -> None:
     """Write a model, or the bytes of a file, completely or not at all. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, model if isinstance(model, bytes) else serialised(model))

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.nets.onnx_files import cpu_session, load_model
+from variant_ai.core.nets.onnx_files import cpu_session, read_onnx
 
 QUANTISED = ("Conv", "Add", "Mul")
 """Operations that run in int8."""
@@ -156,7 +156,7 @@ def float_model(path: str | os.PathLike[str]) -> bytes:
     Weights keep their rounding to int8, activations are no longer rounded: the outputs are closer to
     the original fp32 net than those of the int8 file. Raises DataError if the file is not a model.
     """
-    model = load_model(path)
+    model = read_onnx(path)
     graph = model.graph
     constants = {tensor.name: tensor for tensor in graph.initializer}
     alias: dict[str, str] = {}

@@ -24,7 +24,7 @@ from variant_ai.core.nets.foreign_layout import (
     read_layout,
     shipped_layouts,
 )
-from variant_ai.core.nets.onnx_files import write_model
+from variant_ai.core.nets.onnx_files import write_onnx
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
@@ -88,7 +88,7 @@ def evaluated(
     folder: Path, model: onnx.ModelProto, layout: NetLayout, spec: VariantSpec = CRAZYHOUSE
 ) -> Evaluation:
     path = folder / "adopted.onnx"
-    write_model(adopt(model, layout, spec, "theirs.onnx").content, path)
+    write_onnx(adopt(model, layout, spec, "theirs.onnx").content, path)
     with OnnxEvaluator(path, spec, threads=1) as evaluator:
         return evaluator.evaluate(planes_of())
 

@@ -29,7 +29,7 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata
-from variant_ai.core.nets.onnx_files import cpu_session, load_model, write_model
+from variant_ai.core.nets.onnx_files import cpu_session, read_onnx, write_onnx
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.system.text_tables import counted
@@ -206,7 +206,7 @@ def write_int8(
     Raises DataError: not an fp32 file, another variant or spec, nothing to quantise.
     """
     metadata = _metadata(source, target, spec)
-    model = load_model(source)
+    model = read_onnx(source)
     planes = [sample.planes for sample in calibration]
     reference = OnnxEvaluator(source, spec)
     levels = range(len(quantise.SPARING) + 1) if spare is None else [spare]
@@ -219,10 +219,10 @@ def write_int8(
             metadata["precision"] = "int8"
             write_metadata(reduced, metadata)
             plain = Path(folder) / f"{level}.onnx"
-            write_model(reduced, plain)
+            write_onnx(reduced, plain)
             known = _known_answers(plain, check[0].planes[:KNOWN_POSITIONS])
             write_metadata(reduced, {**metadata, METADATA_KEY: known.encode()})
-            write_model(reduced, plain)
+            write_onnx(reduced, plain)
             report("comparing")
             evaluator = OnnxEvaluator(plain, spec)
             for note in evaluator.notes:
@@ -233,7 +233,7 @@ def write_int8(
             if measured.good:
                 break
         assert found is not None
-        write_model(found[2].read_bytes(), target)
+        write_onnx(found[2].read_bytes(), target)
     return Reduced(
         target, "int8", found[0], tuple(words for words, _ in quantise.SPARING[: found[1]])
     )
@@ -244,9 +244,9 @@ def write_fp16(
 ) -> Reduced:
     """Write `target`, the fp16 form of the fp32 file `source`. Errors as in `write_int8`."""
     metadata = _metadata(source, target, spec)
-    model = quantise.halve(load_model(source))
+    model = quantise.halve(read_onnx(source))
     write_metadata(model, {**metadata, "precision": "fp16"})
-    write_model(model, target)
+    write_onnx(model, target)
     if not check:
         return Reduced(target, "fp16", None)
     measured = agreement(OnnxEvaluator(source, spec), OnnxEvaluator(target, spec), check)
