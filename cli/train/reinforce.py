@@ -162,21 +162,21 @@ def command(
         task = bar.add_task("starting", total=None)
         noted = time.monotonic()
 
-        def playing(generation: int, positions: int, wanted: int) -> None:
+        def log(generation: int, text: str) -> None:
+            """Write a line now and then to a log, where nobody sees the bar."""
             nonlocal noted
+            if not bar.console.is_terminal and time.monotonic() - noted > SILENCE:
+                noted = time.monotonic()
+                note(f"generation {generation}: {text}")
+
+        def playing(generation: int, positions: int, wanted: int) -> None:
             bar.update(
                 task, description=f"generation {generation}", completed=positions, total=wanted
             )
-            # in a log nobody sees the bar
-            if not bar.console.is_terminal and time.monotonic() - noted > SILENCE:
-                noted = time.monotonic()
-                note(f"generation {generation}: {positions:,} of {counted(wanted, 'position')}")
+            log(generation, f"{positions:,} of {counted(wanted, 'position')}")
 
         def waiting(generation: int, evaluations: int) -> None:
-            nonlocal noted
-            if not bar.console.is_terminal and time.monotonic() - noted > SILENCE:
-                noted = time.monotonic()
-                note(f"generation {generation}: {counted(evaluations, 'evaluation')} so far")
+            log(generation, f"{counted(evaluations, 'evaluation')} so far")
 
         note(f"{run.path}: {spec.variant}, {counted(settings.positions, 'position')} a generation")
         watcher = Watcher(
