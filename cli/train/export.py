@@ -219,8 +219,7 @@ def _positions(
 
     if not stores:
         return [], []
-    flat = read_model_file(source).info.head == "flat"
-    encoder = Encoder(spec, "flat" if flat else "map")
+    encoder = Encoder(spec, read_model_file(source).info.head)
     rules = registry().rules(spec)
     sampler = Sampler(
         [Store(path, spec) for path in stores], encoder, batch=BATCH, seed=seed, rules=rules

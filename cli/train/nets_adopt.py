@@ -114,7 +114,7 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
     rules, chance = make_rules(spec), random.Random(0)
     shares: list[float] = []
     with OnnxEvaluator(path, spec, threads=1) as evaluator:
-        encoder = Encoder(spec, "flat" if evaluator.info.head == "flat" else "map")
+        encoder = Encoder(spec, evaluator.info.head)
         game = Game(rules, random_start(spec, chance))
         while len(shares) < POSITIONS:
             if game.outcome() is not None or game.ply > 60:

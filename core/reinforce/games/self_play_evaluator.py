@@ -20,7 +20,6 @@ def open_net(
     path: Path,
     settings: ReinforceSettings,
     *,
-    batch: int | None = None,
     plugins: Plugins | None = None,
     builders: Mapping[str, NetworkBuilder] | None = None,
 ) -> Evaluator:
@@ -28,7 +27,7 @@ def open_net(
 
     The evaluator `auto` is OpenVINO on a CPU, if it is installed, in bf16 if the processor multiplies
     bf16 matrices; otherwise onnxruntime. On a GPU it is onnxruntime if that supports it, otherwise
-    torch. batch: positions usually evaluated at once, by default those of self-play.
+    torch.
 
     Raises DataError for a net of another variant or encoding, UnknownNameError, VariantAIError.
     """
@@ -44,7 +43,7 @@ def open_net(
         spec,
         path,
         evaluator=name,
-        batch=batch or settings.games_at_once,
+        batch=settings.games_at_once,
         threads=settings.threads or None,
         device=settings.device,
         precision=chosen,

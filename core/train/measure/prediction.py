@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -29,12 +28,9 @@ from variant_ai.core.train.run.checkpoint import find_checkpoint
 from variant_ai.core.train.run.run_folder import first_run_folder
 from variant_ai.core.train.run.training_settings import model_info
 
-
-class Predictor(Protocol):
-    """planes float32 [B, C, H, W] -> value [B], policy logits [B, A], and, if the net has them,
-    probabilities of win, draw and loss [B, 3] and plies left [B]."""
-
-    def __call__(self, planes: NDArray[np.float32]) -> Prediction: ...
+Predictor = Callable[[NDArray[np.float32]], Prediction]
+"""planes float32 [B, C, H, W] -> value [B], policy logits [B, A], and, if the net has them,
+probabilities of win, draw and loss [B, 3] and plies left [B]."""
 
 
 class TorchPredictor:
@@ -128,10 +124,9 @@ def open_model(
             report(f"{path} runs on the CPU: the installed onnxruntime has no {device.type}")
         own = read_model_file(path).info.own_spec(spec)
         evaluator = OnnxEvaluator(path, own, device=where)
-        head: Head = "flat" if evaluator.info.head == "flat" else "map"
         title = evaluator.info.net or path.stem
         run = first_run_folder(path.parent)
-        return Model(path, title, head, own, evaluator.evaluate, run)
+        return Model(path, title, evaluator.info.head, own, evaluator.evaluate, run)
     checkpoint = find_checkpoint(path)
     config = checkpoint.config()
     info = model_info(config, path)
