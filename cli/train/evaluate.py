@@ -152,7 +152,9 @@ def command(
     found = _evaluate(models, spec, request)
     drawn = _draw(models, found, figures) if figures is not None else []
     if as_json:
-        output = _with_titles(models, found)
+        output = found.as_dict()
+        for one in models:
+            output["nets"][str(one.path)]["title"] = one.title
         print_json(output | ({"pictures": drawn} if figures is not None else {}))
         return
     _print(models, found)
@@ -360,13 +362,6 @@ def _counts(
         fail(f"{trained_on} is neither a store nor a run directory with baseline.npy")
     note("No baseline: the moves of the training are not known (--trained-on RUN|STORE).")
     return None
-
-
-def _with_titles(models: list[Model], found: Evaluation) -> dict[str, Any]:
-    output = found.as_dict()
-    for model in models:
-        output["nets"][str(model.path)]["title"] = model.title
-    return output
 
 
 def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:

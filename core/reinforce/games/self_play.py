@@ -181,8 +181,6 @@ class BaseSelfPlay(ABC):
 
     def _start_of(self, game: Game) -> str | None:
         """FEN of the start of a game, as records have it: None for that of the spec."""
-        if not is_shuffled(self.spec):
-            return None
         fen = self.rules.fen(game.positions[0])
         return None if fen == self.rules.fen(self.rules.position()) else fen
 
