@@ -217,7 +217,7 @@ def _evaluate(models: list[Model], spec: VariantSpec, request: _Request) -> Eval
             encoders=own_planes,
             rules=rules,
             counts=counts,
-            seen=None if limit is not None else seen,
+            seen=seen,
             origins=position_origins(source, stores, limit=limit),
             limit=limit,
             value_weight=_value_weight(models, spec),

@@ -201,7 +201,7 @@ def _measure(
                     {"net": predictor},
                     source,
                     prepared.encoder,
-                    seen=prepared.seen if whole else None,
+                    seen=prepared.seen,
                     origins=position_origins(source, prepared.validation_stores(), limit=limit),
                     limit=None if whole else limit,
                     value_weight=prepared.config.value_weight,

@@ -157,14 +157,14 @@ def evaluate(
             are skipped.
         counts: number of times each action was played in training, int64 [A], for the baseline.
         seen: True for positions that occurred in training with the same move, bool [N] in the order
-            of the sweep; only without `limit`.
+            of the sweep; ignored with `limit`.
         origins: games and ratings of the positions in the order of the sweep (`position_origins`,
             with the same `limit`); without them, intervals take positions as independent.
         value_weight: α of the combined loss.
         advance: called with the number of positions done.
     """
-    if seen is not None and limit is not None:
-        raise ValueError("`seen` follows the order of a whole sweep; leave `limit` out")
+    if limit is not None:
+        seen = None  # it follows the order of a whole sweep
     n = source.positions if limit is None else min(limit, source.positions)
     rows: dict[str, _Row] = {}
     ply, side = np.zeros(n, np.int32), np.zeros(n, np.int8)

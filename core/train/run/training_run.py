@@ -265,22 +265,18 @@ def export_net(
     OSError if the file cannot be written.
     """
     metadata = {
-        "variant": config.variant,
-        "spec_hash": config.spec_hash,
-        "encoding_hash": config.encoding_hash,
-        "encoder_version": str(ENCODER_VERSION),
+        **config.model_dump(include={"variant", "spec_hash", "encoding_hash", "spec", "batch"}),
+        "encoder_version": ENCODER_VERSION,
         "net": config.net.title,
         "net_config": config.net.model_dump(mode="json"),
-        "parameters": str(parameters(net)),
+        "parameters": parameters(net),
         "head": config.net.head,
-        "data_hashes": list(config.data.hashes),
+        "data_hashes": config.data.hashes,
         "data_split": config.data.split,
         "mirror": config.data.mirror,
-        "steps": str(step),
-        "batch": str(config.batch),
-        "metrics": dict(metrics),
+        "steps": step,
+        "metrics": metrics,
         "program": f"variant-ai {__version__}",
-        "spec": config.spec,
     }
     return export_onnx(net, path, metadata, shape=config.net.shape)
 
