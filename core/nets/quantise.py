@@ -162,16 +162,14 @@ def float_model(path: str | os.PathLike[str]) -> bytes:
     alias: dict[str, str] = {}
     nodes = []
     for node in graph.node:
-        if node.op_type == "QuantizeLinear":
-            alias[node.output[0]] = alias.get(node.input[0], node.input[0])
-        elif node.op_type == "DequantizeLinear" and node.input[0] in constants:
+        if node.op_type == "DequantizeLinear" and node.input[0] in constants:
             numbers = numpy_helper.to_array(constants[node.input[0]]).astype(np.float32)
             scale = numpy_helper.to_array(constants[node.input[1]])
             if scale.ndim:
                 scale = scale.reshape(-1, *[1] * (numbers.ndim - 1))
             tensor = numpy_helper.from_array((numbers * scale).astype(np.float32), node.output[0])
             constants[tensor.name] = tensor
-        elif node.op_type == "DequantizeLinear":
+        elif node.op_type in ("QuantizeLinear", "DequantizeLinear"):
             alias[node.output[0]] = alias.get(node.input[0], node.input[0])
         else:
             nodes.append(node)
