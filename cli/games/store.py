@@ -100,7 +100,7 @@ def _show_store(store: Store, as_json: bool) -> None:
     valued = 0 if roots is None else int((~np.isnan(roots)).sum())
     bytes_per_ply = info.bytes / info.plies if info.plies else None
     values = {
-        **vars(info),
+        **asdict(info),
         "bytes_per_ply": bytes_per_ply,
         "content_hash": store.content_hash,
         "plies_with_root_values": valued,
