@@ -39,8 +39,8 @@ from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.games.game_journal import GameJournal, game_line, read_line
+from variant_ai.core.reinforce.games.game_supply import open_net
 from variant_ai.core.reinforce.games.self_play import make_self_play, recorded_positions
-from variant_ai.core.reinforce.games.self_play_evaluator import open_net
 from variant_ai.core.reinforce.learn.replay_window import newest_games
 from variant_ai.core.reinforce.learn.window_training import Course, WindowTraining, configure_start
 from variant_ai.core.reinforce.reinforce_settings import (

@@ -20,7 +20,7 @@ import numpy as np
 from variant_ai.cli.common.console import print_table, run_script
 from variant_ai.core.arena.tables.elo import Tally, fit
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.games.self_play_evaluator import open_net
+from variant_ai.core.reinforce.games.game_supply import open_net
 from variant_ai.core.reinforce.ladder.net_match import play_match
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
 from variant_ai.core.reinforce.reinforce_settings import SearchChoice

@@ -29,6 +29,7 @@ from variant_ai.core.inference.choosing.evaluator_timing import interleaved
 from variant_ai.core.inference.model_file import beside_name
 from variant_ai.core.nets import build_net, quantise
 from variant_ai.core.nets.onnx_export import export_onnx, write_metadata
+from variant_ai.core.nets.onnx_files import read_onnx, write_onnx
 from variant_ai.core.spec import VariantSpec, encoding_hash
 from variant_ai.plugins import registry
 
@@ -52,11 +53,11 @@ def write_models(spec: VariantSpec, blocks: int | None, path: Path, spare: int) 
     export_onnx(net, path, metadata)
     rng = np.random.default_rng(0)
     planes_ = [(rng.random((16, *encoder.shape)) < 0.1).astype(np.float32) for _ in range(2)]
-    model = quantise.load(path)
+    model = read_onnx(path)
     exclude = [name for _, names in quantise.SPARING[:spare] for name in names(model)]
     reduced = quantise.quantise(model, planes_, exclude=exclude)
     write_metadata(reduced, {**metadata, "precision": "int8"})
-    quantise.save(reduced, beside_name(path, "int8"))
+    write_onnx(reduced, beside_name(path, "int8"))
 
 
 def main() -> None:

@@ -117,7 +117,7 @@ def make_request(
             wishes = {"net": SAMPLE_NET, "batch": SAMPLE_BATCH, **wishes}
     if "start_from" in wishes:
         wishes["start_from"] = registry().net(spec, wishes["start_from"])
-        own = find_start(wishes["start_from"]).own_spec(spec)
+        own = find_start(wishes["start_from"]).info.own_spec(spec)
         if own is not spec:
             note("The net has its own planes or policy and keeps them.")
             spec = own

@@ -119,6 +119,7 @@ def lichess(
     """
     from variant_ai.core.data.fetch.lichess import BASE, SITE, Archive, Month
     from variant_ai.core.data.fetch.monthly_archive import Fetcher
+    from variant_ai.core.data.fetch.remote_file import RemoteFile
     from variant_ai.core.data.read.importer import Importer
 
     spec = load_variant(variant)
@@ -164,7 +165,7 @@ def lichess(
             make_importer,
             conditions,
             open_remote=partial(
-                _remote,
+                RemoteFile,
                 on_bytes=lambda size: bar.advance(task, size / 1024),
                 on_size=lambda size: bar.update(task, total=size / 1024),
                 on_wait=note,
@@ -193,12 +194,6 @@ def lichess(
             note(f"Interrupted; finished months are in {output}. The same command resumes.")
             context.exit(EXIT_INTERRUPTED)
     _print(output, spec.variant, done, listing, as_json)
-
-
-def _remote(url: str, **hooks: Any) -> Any:
-    from variant_ai.core.data.fetch.remote_file import RemoteFile
-
-    return RemoteFile(url, **hooks)
 
 
 def _line(report: MonthReport) -> str:

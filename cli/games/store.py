@@ -100,23 +100,11 @@ def _show_store(store: Store, as_json: bool) -> None:
     valued = 0 if roots is None else int((~np.isnan(roots)).sum())
     bytes_per_ply = info.bytes / info.plies if info.plies else None
     values = {
-        "path": str(info.path),
-        "variant": info.variant,
-        "title": info.title,
-        "games": info.games,
-        "plies": info.plies,
-        "bytes": info.bytes,
+        **asdict(info),
         "bytes_per_ply": bytes_per_ply,
-        "shards": info.shards,
-        "format": info.format,
-        "rules_hash": info.rules_hash,
-        "spec_hash": info.spec_hash,
         "content_hash": store.content_hash,
-        "games_with_visits": info.games_with_visits,
-        "plies_with_visits": info.plies_with_visits,
         "plies_with_root_values": valued,
         "closed": not info.unfinished,
-        "runs": [asdict(run) for run in info.runs],
     }
     if as_json:
         print_json(values)

@@ -152,7 +152,9 @@ def command(
     found = _evaluate(models, spec, request)
     drawn = _draw(models, found, figures) if figures is not None else []
     if as_json:
-        output = _with_titles(models, found)
+        output = found.as_dict()
+        for one in models:
+            output["nets"][str(one.path)]["title"] = one.title
         print_json(output | ({"pictures": drawn} if figures is not None else {}))
         return
     _print(models, found)
@@ -215,7 +217,7 @@ def _evaluate(models: list[Model], spec: VariantSpec, request: _Request) -> Eval
             encoders=own_planes,
             rules=rules,
             counts=counts,
-            seen=None if limit is not None else seen,
+            seen=seen,
             origins=position_origins(source, stores, limit=limit),
             limit=limit,
             value_weight=_value_weight(models, spec),
@@ -362,13 +364,6 @@ def _counts(
     return None
 
 
-def _with_titles(models: list[Model], found: Evaluation) -> dict[str, Any]:
-    output = found.as_dict()
-    for model in models:
-        output["nets"][str(model.path)]["title"] = model.title
-    return output
-
-
 def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:
     from variant_ai.core.system.files import short_names
     from variant_ai.core.train.pictures import write_pictures
@@ -391,6 +386,7 @@ def _print(models: list[Model], found: Evaluation) -> None:
         WDL,
         metric_rows,
         percent,
+        wdl_rows,
     )
 
     nets = [found.nets[str(model.path)] for model in models]
@@ -410,14 +406,9 @@ def _print(models: list[Model], found: Evaluation) -> None:
         )
     errors = [net.calibration.expected_error if net.calibration else None for net in nets]
     rows.append([CALIBRATION, *("-" if e is None else f"{e:.4f}" for e in errors)])
-    if any(net.wdl for net in nets):
-        rows += [
-            [WDL[name], *("-" if n.wdl is None else f"{getattr(n.wdl, name):.4f}" for n in nets)]
-            for name in ("log_loss", "brier")
-        ]
-        rows.append(
-            [WDL["accuracy"], *("-" if n.wdl is None else percent(n.wdl.accuracy) for n in nets)]
-        )
+    quality = [{} if net.wdl is None else dict(wdl_rows(vars(net.wdl))) for net in nets]
+    if any(quality):
+        rows += [[title, *(one.get(title, "-") for one in quality)] for title in WDL.values()]
     heads = short_names([model.path for model in models])
     print_table(["metric", *heads], rows, right=heads)
     if found.baseline_accuracy is not None:
@@ -434,7 +425,7 @@ def _print(models: list[Model], found: Evaluation) -> None:
 def _print_mates(nets: list[NetEvaluation], heads: list[str]) -> None:
     from variant_ai.core.train.measure.metric_tables import mate_rows
 
-    columns = [mate_rows(net.mates.as_dict()) for net in nets if net.mates]
+    columns = [mate_rows(vars(net.mates)) for net in nets if net.mates]
     if columns:
         click.echo()
         rows = [[row[0][0], *(cell for _, cell in row)] for row in zip(*columns, strict=True)]

@@ -181,13 +181,13 @@ def _from_checkpoint(
     from variant_ai.core.train.run.checkpoint import find_checkpoint
     from variant_ai.core.train.run.run_folder import read_results
     from variant_ai.core.train.run.training_run import export_net
-    from variant_ai.core.train.run.training_settings import require_spec, run_spec
+    from variant_ai.core.train.run.training_settings import model_info, run_spec
     from variant_ai.plugins import registry
 
     found = find_checkpoint(checkpoint)
     config = found.config()
     if given is not None:
-        require_spec(config, given, str(checkpoint))
+        model_info(config, checkpoint).require(given)
     state = found.state()
     results = read_results(found.path.parent.parent, state.step)
     metrics = {}
@@ -219,8 +219,7 @@ def _positions(
 
     if not stores:
         return [], []
-    flat = read_model_file(source).info.head == "flat"
-    encoder = Encoder(spec, "flat" if flat else "map")
+    encoder = Encoder(spec, read_model_file(source).info.head)
     rules = registry().rules(spec)
     sampler = Sampler(
         [Store(path, spec) for path in stores], encoder, batch=BATCH, seed=seed, rules=rules

@@ -50,6 +50,7 @@ def mates_option(command: F) -> F:
 
 def read_or_find_mates(given: str, rules: Rules, source: Sampler | MixedSampler | None) -> MateSet:
     """Read the set from a file, or find that number of positions in a sampler (None: no games)."""
+    from variant_ai.core.data.sample.sampler import Sampler
     from variant_ai.core.train.measure.mate_set import find_mates, load_mates
 
     if not given.isdigit() or Path(given).is_file():
@@ -59,9 +60,11 @@ def read_or_find_mates(given: str, rules: Rules, source: Sampler | MixedSampler 
         raise click.UsageError("--mates: give a file, or the number of positions to find")
     if source is None:
         fail("there are no games to find mates in; give a file made by `variant-ai store mates`")
+    if not isinstance(source, Sampler):
+        fail("cannot find mates in one in a mixture of stores; give a file")
     with progress() as bar:
         found = find_mates(
-            _sampler(source), rules, count,
+            source, rules, count,
             advance=partial(bar.advance, bar.add_task("mates in one", total=count)),
         )  # fmt: skip
     if len(found) < count:
@@ -70,15 +73,6 @@ def read_or_find_mates(given: str, rules: Rules, source: Sampler | MixedSampler 
             f"{count:,}."
         )
     return found
-
-
-def _sampler(source: Sampler | MixedSampler) -> Sampler:
-    """Return the source if it is a sampler of single positions."""
-    from variant_ai.core.data.sample.sampler import Sampler
-
-    if not isinstance(source, Sampler):
-        fail("cannot find mates in one in a mixture of stores; give a file")
-    return source
 
 
 @click.command(

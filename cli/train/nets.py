@@ -17,8 +17,7 @@ from variant_ai.cli.common.console import (
     print_table,
 )
 from variant_ai.cli.common.network_options import net_size, size_options
-from variant_ai.cli.train.nets_adopt import adopt
-from variant_ai.cli.train.nets_widen import widen
+from variant_ai.cli.train.nets_adopt import adopt, widen
 
 if TYPE_CHECKING:
     from variant_ai.core.encoding import Encoder

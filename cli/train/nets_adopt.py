@@ -1,4 +1,5 @@
-"""`variant-ai nets adopt`: make another project's ONNX net one of ours."""
+"""`variant-ai nets adopt` and `widen`: make another project's ONNX net one of ours, or give a net more
+input planes."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import click
 
 from variant_ai.cli.common.console import (
     FILE,
+    NetPath,
     examples,
     json_option,
     load_variant,
@@ -56,28 +58,19 @@ def adopt(
     positions of random games: a net that gives most of its probability to illegal moves has another
     layout.
     """
-    import onnx
-
-    from variant_ai.core.errors import DataError
     from variant_ai.core.nets.adopted_net import adopt as adopted_net
-    from variant_ai.core.nets.adopted_net import write_adopted
     from variant_ai.core.nets.foreign_layout import read_layout
+    from variant_ai.core.nets.onnx_files import read_onnx, write_onnx
 
     spec = load_variant(variant)
     chosen = read_layout(layout)
     require_new(output, replace=replace)
-    try:
-        model = onnx.load(file)
-    except OSError as error:
-        raise DataError(f"{file}: {error.strerror or error}") from None
-    except Exception:  # protobuf raises a class of its own
-        raise DataError(f"{file}: is not a usable ONNX model") from None
-    adopted = adopted_net(model, chosen, spec, str(file))
+    adopted = adopted_net(read_onnx(file), chosen, spec, str(file))
     with tempfile.TemporaryDirectory() as folder:  # a net that fails here leaves no file
         tried = Path(folder, output.name)
-        write_adopted(adopted, tried)
+        write_onnx(adopted.content, tried)
         legal = _legal_share(tried, spec)
-    write_adopted(adopted, output)
+    write_onnx(adopted.content, output)
     if as_json:
         print_json(
             {
@@ -115,6 +108,7 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
 
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
+    from variant_ai.core.inference.int8_check import softmax
     from variant_ai.core.rules import make_rules
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.shuffled_starts import random_start
@@ -122,15 +116,49 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
     rules, chance = make_rules(spec), random.Random(0)
     shares: list[float] = []
     with OnnxEvaluator(path, spec, threads=1) as evaluator:
-        encoder = Encoder(spec, "flat" if evaluator.info.head == "flat" else "map")
+        encoder = Encoder(spec, evaluator.info.head)
         game = Game(rules, random_start(spec, chance))
         while len(shares) < POSITIONS:
             if game.outcome() is not None or game.ply > 60:
                 game = Game(rules, random_start(spec, chance))
             moves = game.legal_moves()
             logits = evaluator.evaluate(encoder.planes(game.position)).policy[0].astype(np.float64)
-            weights = np.exp(logits - logits.max())
             actions = encoder.action_indices(game.position, moves.tolist())
-            shares.append(float(weights[np.unique(actions)].sum() / weights.sum()))
+            shares.append(float(softmax(logits)[np.unique(actions)].sum()))
             game.push(chance.choice(moves.tolist()))
     return float(np.mean(shares))
+
+
+@click.command(
+    epilog=examples(
+        "variant-ai nets widen packaged -V mine.yaml -o wider.onnx",
+        "variant-ai reinforce -V mine.yaml --from wider.onnx --minutes 60",
+    )
+)
+@click.argument("net", type=NetPath(), metavar="ONNX|packaged")
+@variant_option(help="Spec with more input planes: a name, or the path of a YAML spec.")
+@click.option("-o", "--output", type=FILE, required=True, help="The file to write.")
+@replace_option
+def widen(net: Path, variant: str, output: Path, replace: bool) -> None:
+    """Give a net the input planes of another spec, with weights of zero for those that it never saw.
+
+    The spec has the same rules and policy, and all planes of the net. The new net returns the same
+    numbers as before; training it goes on from there with the new planes.
+    """
+    from variant_ai.core.inference.widened_net import widen as widened
+    from variant_ai.core.nets.onnx_files import write_onnx
+    from variant_ai.core.spec.plane_layout import input_planes
+    from variant_ai.plugins import registry
+
+    spec = load_variant(variant)
+    require_new(output, replace=replace)
+    source = registry().net(spec, net)
+    write_onnx(widened(source, spec), output)
+    print_facts(
+        [
+            ("variant", spec.variant),
+            ("net", str(source)),
+            ("input planes", f"{len(input_planes(spec)):,}"),
+            ("file", str(output)),
+        ]
+    )

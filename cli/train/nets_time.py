@@ -117,23 +117,19 @@ def write_net(
     from safetensors.torch import save_model
 
     from variant_ai.core.encoding import Encoder
+    from variant_ai.core.inference.backends.torch_backend import CONFIG, MODEL
     from variant_ai.core.inference.model_file import RUN_MODEL
     from variant_ai.core.nets import choose_head, configure_for
+    from variant_ai.core.nets.interface import spec_metadata
     from variant_ai.core.nets.onnx_export import export_onnx
-    from variant_ai.core.spec import encoding_hash
-    from variant_ai.core.train.run.checkpoint import MODEL, checkpoint_name
-    from variant_ai.core.train.run.run_folder import CHECKPOINTS, CONFIG
+    from variant_ai.core.train.run.checkpoint import checkpoint_name
+    from variant_ai.core.train.run.run_folder import CHECKPOINTS
 
     encoder = Encoder(spec, choose_head(builder, head))
     fitting = {k: v for k, v in size.items() if k in builder.size_type.model_fields}
     config = configure_for(builder.name, encoder, builders={builder.name: builder}, **fitting)
     torch.manual_seed(0)
-    metadata = {
-        "variant": spec.variant,
-        "encoding_hash": encoding_hash(spec),
-        "net": config.title,
-        "head": head,
-    }
+    metadata = {**spec_metadata(spec), "net": config.title, "head": head}
     net = config.build({builder.name: builder})
     checkpoint = run / CHECKPOINTS / checkpoint_name(0)
     checkpoint.mkdir(parents=True)

@@ -157,26 +157,26 @@ def command(
         begun = bool(list_checkpoints(folder / CHECKPOINTS))  # then its own net is as good
         named = folder if begun else registry().net(spec, Path(settings.start))
         start = find_start(named)
-        spec = start.own_spec(spec)
+        spec = start.info.own_spec(spec)
     with progress(quiet=as_json) as bar:
         task = bar.add_task("starting", total=None)
         noted = time.monotonic()
 
-        def playing(generation: int, positions: int, wanted: int) -> None:
+        def log(generation: int, text: str) -> None:
+            """Write a line now and then to a log, where nobody sees the bar."""
             nonlocal noted
+            if not bar.console.is_terminal and time.monotonic() - noted > SILENCE:
+                noted = time.monotonic()
+                note(f"generation {generation}: {text}")
+
+        def playing(generation: int, positions: int, wanted: int) -> None:
             bar.update(
                 task, description=f"generation {generation}", completed=positions, total=wanted
             )
-            # in a log nobody sees the bar
-            if not bar.console.is_terminal and time.monotonic() - noted > SILENCE:
-                noted = time.monotonic()
-                note(f"generation {generation}: {positions:,} of {counted(wanted, 'position')}")
+            log(generation, f"{positions:,} of {counted(wanted, 'position')}")
 
         def waiting(generation: int, evaluations: int) -> None:
-            nonlocal noted
-            if not bar.console.is_terminal and time.monotonic() - noted > SILENCE:
-                noted = time.monotonic()
-                note(f"generation {generation}: {counted(evaluations, 'evaluation')} so far")
+            log(generation, f"{counted(evaluations, 'evaluation')} so far")
 
         note(f"{run.path}: {spec.variant}, {counted(settings.positions, 'position')} a generation")
         watcher = Watcher(

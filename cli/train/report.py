@@ -201,7 +201,7 @@ def _measure(
                     {"net": predictor},
                     source,
                     prepared.encoder,
-                    seen=prepared.seen if whole else None,
+                    seen=prepared.seen,
                     origins=position_origins(source, prepared.validation_stores(), limit=limit),
                     limit=None if whole else limit,
                     value_weight=prepared.config.value_weight,
@@ -213,7 +213,7 @@ def _measure(
     if mates is not None:
         games = None if prepared is None else prepared.validation or prepared.train
         chosen = read_or_find_mates(mates, rules, games)
-        measured["mates"] = measure_mates(predictor, chosen, rules, encoder).as_dict()
+        measured["mates"] = vars(measure_mates(predictor, chosen, rules, encoder))
     results["validation"] = measured or None
 
 

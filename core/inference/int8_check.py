@@ -106,9 +106,9 @@ def checked_precision(
 
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return probabilities over all actions, [B, A] -> [B, A]."""
-    shifted = np.exp(logits - logits.max(1, keepdims=True))
-    shares: NDArray[np.float32] = shifted / shifted.sum(1, keepdims=True)
+    """Return probabilities over the last axis, [..., A] -> [..., A]."""
+    shifted = np.exp(logits - logits.max(-1, keepdims=True))
+    shares: NDArray[np.float32] = shifted / shifted.sum(-1, keepdims=True)
     return shares
 
 

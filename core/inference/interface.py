@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.errors import DataError
+from variant_ai.core.nets.interface import Head
 from variant_ai.core.spec import VariantSpec, encoding_hash, rules_hash
 from variant_ai.core.system.closing import Closing
 from variant_ai.core.system.text_tables import counted
@@ -46,7 +47,7 @@ class ModelInfo:
     variant: str = ""
     encoding_hash: str = ""
     net: str = ""
-    head: str = "map"
+    head: Head = "map"
     """`map`: A actions of the policy map; `flat`: the list of labels."""
     precision: str = "fp32"
     """Number format of the file: fp32, fp16 or int8."""
@@ -58,7 +59,9 @@ class ModelInfo:
     @classmethod
     def of(cls, metadata: Mapping[str, str], source: str) -> ModelInfo:
         """Make it from the metadata of a file; other entries are ignored."""
-        known = {name: metadata[name] for name in cls.__dataclass_fields__ if name in metadata}
+        known: dict[str, Any] = {
+            name: metadata[name] for name in cls.__dataclass_fields__ if name in metadata
+        }
         return cls(**{**known, "source": source})
 
     @property

@@ -40,7 +40,8 @@ class LayerOutputs:
     def __init__(self, path: str | os.PathLike[str], ranks: int, files: int) -> None:
         """Raises DataError: no such file, not a model, or no layer of the board's size."""
         import onnx
-        import onnxruntime
+
+        from variant_ai.core.nets.onnx_files import cpu_session
 
         source = read_model_file(Path(path)).path
         try:
@@ -48,12 +49,7 @@ class LayerOutputs:
             self.layers = _board_layers(model, ranks, files)
             for layer in self.layers:
                 model.graph.output.append(onnx.ValueInfoProto(name=layer.tensor))
-            options = onnxruntime.SessionOptions()
-            options.log_severity_level = 3
-            options.intra_op_num_threads = 1
-            self._session = onnxruntime.InferenceSession(
-                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-            )
+            self._session = cpu_session(model.SerializeToString(), threads=1)
         except Exception as error:  # onnx and onnxruntime raise classes of their own
             raise DataError(f"{source}: its layers cannot be shown: {error}") from error
         if not self.layers:

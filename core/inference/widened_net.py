@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,8 +16,9 @@ from onnx import numpy_helper
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets.checksums import serialised
+from variant_ai.core.nets.interface import spec_metadata
 from variant_ai.core.nets.onnx_export import write_metadata
-from variant_ai.core.spec import VariantSpec, encoding_hash, rules_hash, spec_hash
+from variant_ai.core.spec import VariantSpec, rules_hash
 from variant_ai.core.spec.plane_layout import InputPlane, input_planes, policy_planes
 from variant_ai.core.spec.schema import Encoders
 
@@ -43,17 +45,12 @@ def widen(path: Path, spec: VariantSpec) -> bytes:
     places = _places(path, own, spec)
     model = onnx.load(path)
     added = _widen_first_layers(path, model, places, len(input_planes(spec)))
-    metadata = dict(file.metadata)
+    metadata: dict[str, Any] = {**file.metadata, **spec_metadata(spec)}
     if metadata.get("parameters", "").isdecimal():
         metadata["parameters"] = str(int(metadata["parameters"]) + added)
-    metadata |= {
-        "spec_hash": spec_hash(spec),
-        "encoding_hash": encoding_hash(spec),
-        "spec": spec.model_dump_json(by_alias=True, exclude_defaults=True),
-    }
     if "net_config" in metadata:
         config = json.loads(metadata["net_config"])
-        metadata["net_config"] = json.dumps({**config, "planes": len(input_planes(spec))})
+        metadata["net_config"] = {**config, "planes": len(input_planes(spec))}
     write_metadata(model, metadata)
     return serialised(model)
 

@@ -22,9 +22,10 @@ from variant_ai.core.encoding.encoding_tables import COLOUR
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.nets.foreign_layout import UNUSED, NetLayout
+from variant_ai.core.nets.interface import spec_metadata
 from variant_ai.core.nets.onnx_export import INPUT, OUTPUTS, write_metadata
-from variant_ai.core.spec import VariantSpec, encoding_hash, spec_hash
-from variant_ai.core.system.files import write_whole
+from variant_ai.core.nets.onnx_files import cpu_session
+from variant_ai.core.spec import VariantSpec
 from variant_ai.core.system.text_tables import counted
 
 NEVER = -1e4
@@ -98,25 +99,16 @@ def adopt(model: onnx.ModelProto, layout: NetLayout, spec: VariantSpec, source: 
     policy_name, missing = _add_policy(graph, _PREFIX + policy, layout, encoder, numbers)
     _finish(graph, encoder, value_name, policy_name)
     metadata = {
-        "variant": spec.variant,
-        "spec_hash": spec_hash(spec),
-        "encoding_hash": encoding_hash(spec),
+        **spec_metadata(spec),
         "encoder_version": str(ENCODER_VERSION),
         "net": Path(source).stem,
         "head": encoder.head,
         "adopted": {"file": Path(source).name, **layout.model_dump(mode="json")},
-        "spec": spec.model_dump(mode="json", by_alias=True, exclude_defaults=True),
     }
     write_metadata(model, metadata)
     content = serialised(model)
     _check(content, encoder, source)
     return Adopted(encoder.head, numbers, missing, content)
-
-
-def write_adopted(adopted: Adopted, path: Path) -> None:
-    """Write the net, completely or not at all. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, adopted.content)
 
 
 # --- the foreign file -----------------------------------------------------------------------------
@@ -336,12 +328,8 @@ def _finish(graph: _Graph, encoder: Encoder, value: str, policy: str) -> None:
 
 
 def _session(content: bytes, source: str) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        return cpu_session(content)
     except Exception as error:  # onnxruntime raises a class of its own per status code
         reason = str(error).splitlines()[0]
         raise DataError(f"{source}: onnxruntime cannot run it: {reason}") from None

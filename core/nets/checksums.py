@@ -67,11 +67,7 @@ def serialised(model: onnx.ModelProto) -> bytes:
     kept = [p for p in model.metadata_props if p.key != METADATA_PREFIX + CHECKSUM]
     del model.metadata_props[:]
     model.metadata_props.extend(kept)
-    return sealed(model.SerializeToString())
-
-
-def sealed(content: bytes) -> bytes:
-    """Add a checksum to an ONNX file that has none."""
+    content: bytes = model.SerializeToString()
     digest = hashlib.sha256(content).hexdigest()
     key = _entry_field(1, (METADATA_PREFIX + CHECKSUM).encode())
     return content + _entry_field(14, key + _entry_field(2, digest.encode()))

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.nets.interface import NetShape
 from variant_ai.core.nets.layers import Gating
-from variant_ai.core.nets.network import outputs_of
+from variant_ai.core.nets.network import outputs_of, shape_of
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,7 @@ def describe(net: nn.Module, shape: NetShape | None = None) -> NetReport:
     and activations count two operations and one per number, although fused inference does them for
     nothing; torch's FlopCounterMode would leave them out.
     """
-    if shape is None:
-        carried = getattr(net, "shape", None)
-        if not isinstance(carried, NetShape):
-            raise TypeError("describe needs the shape of a net that does not know it")
-        shape = carried
+    shape = shape or shape_of(net)
     names = {
         module: name
         for name, module in net.named_modules()

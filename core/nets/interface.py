@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from variant_ai.core.errors import UnknownNameError, VariantAIError
+from variant_ai.core.spec import VariantSpec, encoding_hash, spec_hash
 
 if TYPE_CHECKING:
     from torch import nn
@@ -134,6 +135,16 @@ class NetConfig(BaseModel):
         from variant_ai.core.nets.network import scale_input
 
         return scale_input(net, self.input_scale)
+
+
+def spec_metadata(spec: VariantSpec) -> dict[str, Any]:
+    """Entries that say for which spec a net was made: in the metadata of its file, and in config.json."""
+    return {
+        "variant": spec.variant,
+        "spec_hash": spec_hash(spec),
+        "encoding_hash": encoding_hash(spec),
+        "spec": spec.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+    }
 
 
 def find_builder(name: str, builders: Mapping[str, NetworkBuilder] | None = None) -> NetworkBuilder:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from variant_ai.core.errors import VariantAIError
+from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.nets.heads import HeadModule, OutcomeHead
 from variant_ai.core.nets.interface import NetShape
 
@@ -31,12 +32,26 @@ class Outputs(NamedTuple):
     plies_left: Tensor | None = None
     """[B] plies until the game ends; None for a net without that head."""
 
+    def by_name(self) -> dict[str, Tensor]:
+        """The outputs as evaluators return them: `wdl` as probabilities, and none that is None."""
+        wdl = None if self.wdl is None else self.wdl.float().softmax(1)
+        found = {**self._asdict(), "wdl": wdl}
+        return {name: output.float() for name, output in found.items() if output is not None}
+
 
 def outputs_of(net: nn.Module, planes: Tensor) -> Outputs:
     """All outputs of a net for planes [B, C, H, W]; for a plugin's net value and policy."""
     if isinstance(net, Network):
         return net.outputs(planes)
     return Outputs(*net(planes))
+
+
+def shape_of(net: nn.Module) -> NetShape:
+    """The shape of a net that knows it. Raises TypeError."""
+    shape = getattr(net, "shape", None)
+    if not isinstance(shape, NetShape):
+        raise TypeError("the shape of a net that does not know its own must be given")
+    return shape
 
 
 class Network(nn.Module):
@@ -124,6 +139,19 @@ def first_layers(net: nn.Module, count: int) -> Sequence[nn.Module]:
         )
     first: Sequence[nn.Module] = layers[:count]
     return first
+
+
+def load_model(net: nn.Module, tensors: dict[str, Tensor], where: Path) -> None:
+    """Copy parameters and buffers into a net of the same shape. Raises DataError if one differs."""
+    own = net.state_dict()
+    wrong = [name for name in own if name not in tensors or own[name].shape != tensors[name].shape]
+    wrong += [name for name in tensors if name not in own]
+    if wrong:
+        raise DataError(
+            f"{where}: its weights do not fit the net it names ({len(wrong)} of {len(own)} "
+            f"tensors differ, the first is {wrong[0]})"
+        )
+    net.load_state_dict(tensors)
 
 
 class InputScale(nn.Module):

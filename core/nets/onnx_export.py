@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import METADATA_PREFIX, serialised
 from variant_ai.core.nets.interface import NetShape
-from variant_ai.core.nets.network import Network, outputs_of
-from variant_ai.core.system.files import write_whole
+from variant_ai.core.nets.network import Network, outputs_of, shape_of
+from variant_ai.core.nets.onnx_files import cpu_session, write_onnx
 
 OPSET = 17
 INPUT = "planes"
@@ -46,13 +46,8 @@ class _Outputs(nn.Module):
         self.names = [*OUTPUTS, *(net.auxiliary if isinstance(net, Network) else ())]
 
     def forward(self, planes: Tensor) -> tuple[Tensor, ...]:
-        found = outputs_of(self.net, planes)
-        outputs = [found.value.float().unsqueeze(1), found.policy.float()]
-        if found.wdl is not None:
-            outputs.append(found.wdl.float().softmax(1))
-        if found.plies_left is not None:
-            outputs.append(found.plies_left.float().unsqueeze(1))
-        return tuple(outputs)
+        outputs = outputs_of(self.net, planes).by_name().values()
+        return tuple(output.unsqueeze(1) if output.dim() == 1 else output for output in outputs)
 
 
 def export_onnx(
@@ -75,14 +70,9 @@ def export_onnx(
     torch's newer exporter writes opset 20 and splits the weights into a second file; the
     TorchScript one writes opset 17 and a single file, and folds batch norms into convolutions.
     """
-    if shape is None:
-        carried = getattr(module, "shape", None)
-        if not isinstance(carried, NetShape):
-            raise TypeError("export_onnx needs the shape of a net that does not know it")
-        shape = carried
     training = module.training
     net = _Outputs(module).eval()
-    samples = sample_planes(shape).to(next(module.parameters()).device)
+    samples = sample_planes(shape or shape_of(module)).to(next(module.parameters()).device)
     try:
         model = onnx.load_from_string(_trace(net, samples))
         write_metadata(model, metadata)
@@ -96,9 +86,7 @@ def export_onnx(
             f"{path}: the exported file differs from the net by {difference:.2g} "
             f"(at most {TOLERANCE:g} is allowed); not written"
         )
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target, content)
+    write_onnx(content, Path(path))
     return difference
 
 
@@ -141,13 +129,9 @@ def difference_from(module: nn.Module, content: bytes, planes: Tensor) -> float:
     """Largest difference of any output between an ONNX file in onnxruntime and the same net in
     evaluation mode, over planes [B, C, H, W]; relative to the greatest number of an output that exceeds
     ±1. NaN if an output is not a number."""
-    import onnxruntime
-
     with torch.no_grad():
         expected = [output.cpu().numpy() for output in _Outputs(module).eval()(planes)]
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    session = cpu_session(content)
     actual = session.run(None, {INPUT: planes.cpu().numpy()})  # all outputs of the file
     differences = [
         np.abs(a - e).max() / max(1.0, np.abs(e).max())

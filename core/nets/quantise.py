@@ -19,7 +19,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.nets.checksums import serialised
-from variant_ai.core.system.files import write_whole
+from variant_ai.core.nets.onnx_files import cpu_session, read_onnx
 
 QUANTISED = ("Conv", "Add", "Mul")
 """Operations that run in int8."""
@@ -62,16 +60,6 @@ class Range:
     def zero(self) -> int:
         """The uint8 that stands for 0."""
         return int(np.clip(round(-self.low / self.scale), 0, 255))
-
-
-def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
-    """Read a model. Raises DataError if the file is not an ONNX model."""
-    try:
-        return onnx.load(os.fspath(path), load_external_data=False)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such model file") from None
-    except Exception as error:  # protobuf's DecodeError is not public
-        raise DataError(f"{path}: is not a usable ONNX model: {error}") from None
 
 
 def clean(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -168,22 +156,20 @@ def float_model(path: str | os.PathLike[str]) -> bytes:
     Weights keep their rounding to int8, activations are no longer rounded: the outputs are closer to
     the original fp32 net than those of the int8 file. Raises DataError if the file is not a model.
     """
-    model = load(path)
+    model = read_onnx(path)
     graph = model.graph
     constants = {tensor.name: tensor for tensor in graph.initializer}
     alias: dict[str, str] = {}
     nodes = []
     for node in graph.node:
-        if node.op_type == "QuantizeLinear":
-            alias[node.output[0]] = alias.get(node.input[0], node.input[0])
-        elif node.op_type == "DequantizeLinear" and node.input[0] in constants:
+        if node.op_type == "DequantizeLinear" and node.input[0] in constants:
             numbers = numpy_helper.to_array(constants[node.input[0]]).astype(np.float32)
             scale = numpy_helper.to_array(constants[node.input[1]])
             if scale.ndim:
                 scale = scale.reshape(-1, *[1] * (numbers.ndim - 1))
             tensor = numpy_helper.from_array((numbers * scale).astype(np.float32), node.output[0])
             constants[tensor.name] = tensor
-        elif node.op_type == "DequantizeLinear":
+        elif node.op_type in ("QuantizeLinear", "DequantizeLinear"):
             alias[node.output[0]] = alias.get(node.input[0], node.input[0])
         else:
             nodes.append(node)
@@ -307,8 +293,6 @@ def calibrate(
     the net's first move less often (98.3 instead of 99.9 % of the decided positions), because the rare
     large numbers decide it.
     """
-    import onnxruntime
-
     traced = onnx.ModelProto()
     traced.CopyFrom(model)
     inputs = [value.name for value in traced.graph.input]
@@ -316,11 +300,7 @@ def calibrate(
         traced.graph.output,
         [onnx.ValueInfoProto(name=name) for name in edges if name not in inputs],
     )
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(
-        traced.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    session = cpu_session(traced.SerializeToString())
     names = [output.name for output in session.get_outputs()]
 
     low = dict.fromkeys(edges, 0.0)
@@ -441,9 +421,3 @@ def _replace(field: Any, values: Iterable[Any]) -> None:
     listed = list(values)
     del field[:]
     field.extend(listed)
-
-
-def save(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model completely or not at all. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, serialised(model))

@@ -25,6 +25,7 @@ from variant_ai.core.nets.checksums import METADATA_PREFIX
 from variant_ai.core.nets.description import run_watched
 from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
 from variant_ai.core.nets.onnx_export import difference_from, sample_planes
+from variant_ai.core.nets.onnx_files import read_onnx
 from variant_ai.core.system.text_tables import counted
 
 TOLERANCE = 1e-3
@@ -49,10 +50,7 @@ def restore(path: Path, builders: Mapping[str, NetworkBuilder] | None = None) ->
     Raises DataError if the file is damaged or of reduced precision, or if its layers are not those of
     the net it names (compared by number, shape and output).
     """
-    try:
-        model = onnx.load(path)
-    except Exception as error:  # protobuf's DecodeError is not public
-        raise DataError(f"{path}: cannot be read as an ONNX model: {error}") from error
+    model = read_onnx(path)
     metadata = {p.key.removeprefix(METADATA_PREFIX): p.value for p in model.metadata_props}
     precision = metadata.get("precision", "fp32")
     if precision != "fp32":

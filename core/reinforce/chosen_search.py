@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.inference.interface import Evaluator
@@ -16,28 +17,13 @@ if TYPE_CHECKING:
 
 def forest_settings(settings: ReinforceSettings) -> ForestSettings:
     """Settings of the trees for those of a run."""
-    search, variety = settings.search, settings.variety
+    search = settings.search
+    shared = {field.name for field in fields(ForestSettings)}  # the same words
     return ForestSettings(
         gumbel=search.kind == "gumbel",
-        nodes=search.nodes,
-        fast_nodes=search.fast_nodes,
-        full_share=search.full_share,
-        considered=search.considered,
-        visit_offset=search.visit_offset,
-        value_scale=search.value_scale,
         minmax=search.rescale == "minmax",
-        noise=search.noise,
-        noise_epsilon=search.noise_epsilon,
-        noise_alpha=search.noise_alpha,
-        fpu_reduction=search.fpu_reduction,
-        cpuct=search.cpuct,
-        forced_playouts=search.forced_playouts,
-        sampled_plies=variety.sampled_plies,
-        temperature=variety.temperature,
-        temperature_end=variety.temperature_end,
-        resign_below=variety.resign_below,
-        resign_plies=variety.resign_plies,
-        max_plies=variety.max_plies,
+        **search.model_dump(include=shared),
+        **settings.variety.model_dump(include=shared),
     )
 
 

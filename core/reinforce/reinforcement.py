@@ -31,9 +31,8 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.reinforce.cpu_clock import CpuClock, cpu_seconds, memory_mb
 from variant_ai.core.reinforce.games.game_journal import GameJournal
-from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames
+from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames, open_net
 from variant_ai.core.reinforce.games.self_play import recorded_positions
-from variant_ai.core.reinforce.games.self_play_evaluator import open_net
 from variant_ai.core.reinforce.generation_summary import summarise_games
 from variant_ai.core.reinforce.ladder.run_ladder import RunLadder
 from variant_ai.core.reinforce.learn.replay_window import newest_games, window_size
@@ -404,7 +403,7 @@ class Reinforcement:
             state.ladder_cpu_seconds += cpu_seconds() - began
             if stop():
                 return False
-        ratings = ladder.elo()
+        ratings = ladder.record.elo()
         if generation in ratings:
             row["elo"], row["elo_error"] = ratings[generation]
         row["player"] = generation if ladder.accepts(generation, state.player) else state.player

@@ -473,9 +473,9 @@ class TestWrongInput:
 
     def test_checkpoint_of_another_variant(self, run: Path, folder: Path) -> None:
         said = complaint("evaluate", run, "-V", "crazyhouse")
-        assert "was trained for xiangqi, not for crazyhouse" in said
+        assert "is a net for xiangqi, not for crazyhouse" in said
         said = complaint("export", run, "-o", folder / "x.onnx", "-V", "crazyhouse")
-        assert "was trained for xiangqi, not for crazyhouse" in said
+        assert "is a net for xiangqi, not for crazyhouse" in said
 
     def test_onnx_of_another_variant(self, run: Path) -> None:
         said = complaint("evaluate", run / "model.onnx", "-V", "crazyhouse")

@@ -15,6 +15,7 @@ from variant_ai.core.inference.int8_check import METADATA_KEY, KnownAnswers, sof
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata
+from variant_ai.core.nets.onnx_files import read_onnx, write_onnx
 from variant_ai.core.train.measure.reduced_precision import Sample, write_fp16, write_int8
 
 
@@ -78,7 +79,7 @@ def test_a_processor_that_is_wrong_computes_in_fp32(  # type: ignore[no-untyped-
     model = onnx.load(str(int8))
     write_metadata(model, {**file.metadata, METADATA_KEY: wrong.encode()})
     path = tmp_path / "wrong.onnx"
-    quantise.save(model, path)
+    write_onnx(model, path)
     log: list[str] = []
     made = make_evaluator(small.spec, path, evaluator=evaluator, log=log.append)
     assert made.precision == "fp32"
@@ -100,7 +101,7 @@ def test_known_answers_are_encoded_and_decoded(small) -> None:  # type: ignore[n
 
 
 def test_sparing_leaves_layers_in_fp32(small, samples) -> None:  # type: ignore[no-untyped-def]
-    model = quantise.load(small.onnx)
+    model = read_onnx(small.onnx)
     planes = [sample.planes for sample in samples]
     whole = quantise.quantise(model, planes)
     some = quantise.quantise(model, planes, exclude=quantise.last_layers(model))
@@ -136,7 +137,7 @@ def test_only_fp32_is_reduced(small, int8: Path, samples, tmp_path: Path) -> Non
     with pytest.raises(DataError, match="is an int8 file; use the fp32 file"):
         write_int8(int8, tmp_path / "x.onnx", small.spec, samples, samples)
     with pytest.raises(DataError, match="is not a usable ONNX model"):
-        quantise.load(__file__)
+        read_onnx(__file__)
 
 
 def test_int8_is_found_beside_the_fp32_file(small, int8: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -16,7 +16,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError, SettingError, UnknownNameError
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
 from variant_ai.core.inference.interface import Evaluation
-from variant_ai.core.nets.adopted_net import NEVER, adopt, write_adopted
+from variant_ai.core.nets.adopted_net import NEVER, adopt
 from variant_ai.core.nets.foreign_layout import (
     NetLayout,
     PolicyLayout,
@@ -24,6 +24,7 @@ from variant_ai.core.nets.foreign_layout import (
     read_layout,
     shipped_layouts,
 )
+from variant_ai.core.nets.onnx_files import write_onnx
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
@@ -87,7 +88,7 @@ def evaluated(
     folder: Path, model: onnx.ModelProto, layout: NetLayout, spec: VariantSpec = CRAZYHOUSE
 ) -> Evaluation:
     path = folder / "adopted.onnx"
-    write_adopted(adopt(model, layout, spec, "theirs.onnx"), path)
+    write_onnx(adopt(model, layout, spec, "theirs.onnx").content, path)
     with OnnxEvaluator(path, spec, threads=1) as evaluator:
         return evaluator.evaluate(planes_of())
 

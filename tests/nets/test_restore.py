@@ -143,7 +143,7 @@ class TestRefused:
 
     def test_a_damaged_file(self, path: Path) -> None:
         path.write_bytes(path.read_bytes()[:-500])
-        with pytest.raises(DataError, match="cannot be read as an ONNX model"):
+        with pytest.raises(DataError, match="is not a usable ONNX model"):
             restore(path)
 
     @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from variant_ai.core.reinforce.games.self_play_evaluator import open_net
+from variant_ai.core.reinforce.games.game_supply import open_net
 from variant_ai.core.reinforce.ladder.net_match import play_match
 from variant_ai.core.reinforce.reinforcement import Reinforcement
 from variant_ai.core.reinforce.settings_file import make_settings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -11,7 +12,13 @@ import pytest
 from variant_ai.core.data.store.game_store import NO_RATING
 from variant_ai.core.train.measure.calibration import calibration, value_calibration, wdl_quality
 from variant_ai.core.train.measure.evaluation import PositionOrigins, rating_classes, summarise
-from variant_ai.core.train.measure.metrics import Scores, interval, intervals, paired_differences
+from variant_ai.core.train.measure.metrics import (
+    Scores,
+    for_json,
+    interval,
+    intervals,
+    paired_differences,
+)
 from variant_ai.core.train.pictures.quality_pictures import quality_pictures
 
 
@@ -80,7 +87,7 @@ def test_games_of_like_positions_count_once() -> None:
 def test_nothing_and_one_game() -> None:
     nothing = interval(np.zeros(3), np.zeros(3), np.arange(3))
     assert math.isnan(nothing.mean) and not nothing.certain
-    assert nothing.as_dict() == {"mean": None, "low": None, "high": None}
+    assert for_json(asdict(nothing)) == {"mean": None, "low": None, "high": None}
     one = interval(np.array([1.0, 0.0]), np.ones(2), np.zeros(2, np.int64))
     assert one.mean == 0.5 and math.isnan(one.low)
 
@@ -133,7 +140,7 @@ def test_scores_carry_win_draw_loss() -> None:
     part = Scores(*(np.ones(2, np.float32) for _ in range(6)), np.full((2, 3), 0.25, "f4"))
     assert room.put(1, part) == 3
     assert room.wdl is not None and room.wdl[:, 0].tolist() == [0, 0.25, 0.25, 0]
-    assert room.part(1, 3).wdl.shape == (2, 3)
+    assert room.select(slice(1, 3)).wdl.shape == (2, 3)
     assert room.select(np.array([False, True, False, False])).wdl.tolist() == [[0.25] * 3]
     assert Scores.empty(2).wdl is None
 

@@ -285,13 +285,13 @@ def test_fine_tuning_is_slow(xiangqi: VariantSpec, store: Path, tmp_path: Path) 
             TrainRequest(spec=xiangqi, stores=(store,), start_from=tmp_path, freeze=3, **options)
         )
     crazyhouse = load_spec(builtin_specs()["crazyhouse"])
-    with pytest.raises(DataError, match="was trained for xiangqi, not for crazyhouse"):
+    with pytest.raises(DataError, match="is a net for xiangqi, not for crazyhouse"):
         prepare(TrainRequest(spec=crazyhouse, stores=(store,), start_from=tmp_path))
 
 
 def test_fine_tuning_of_a_file(xiangqi: VariantSpec, store: Path, tmp_path: Path) -> None:
     packaged = registry().net_paths("xiangqi")[-1]
-    own = find_start(packaged).own_spec(xiangqi)  # it may see more planes than the spec has
+    own = find_start(packaged).info.own_spec(xiangqi)  # it may see more planes than the spec has
     options = {"split": "game:0.25", "device": "cpu", "steps": 1, "batch": 16}
     request = TrainRequest(spec=own, stores=(store,), start_from=packaged, **options)
     config = prepare(request).config

@@ -116,9 +116,9 @@ def test_a_run_is_opened_as_it_was(finished, xiangqi: VariantSpec) -> None:
 
 def test_another_variant_is_refused(finished) -> None:
     crazyhouse = load_spec(builtin_specs()["crazyhouse"])
-    with pytest.raises(DataError, match="was trained for xiangqi, not for crazyhouse"):
+    with pytest.raises(DataError, match="is a net for xiangqi, not for crazyhouse"):
         open_run(finished.folder, crazyhouse)
-    with pytest.raises(DataError, match="was trained for xiangqi, not for crazyhouse"):
+    with pytest.raises(DataError, match="is a net for xiangqi, not for crazyhouse"):
         open_model(finished.folder, crazyhouse, choose_device("cpu"))
 
 

@@ -128,13 +128,11 @@ def opened(spec: VariantSpec, store: Path, **said: object):  # type: ignore[no-u
 
 def test_the_scale_is_fitted_once_and_kept(xiangqi: VariantSpec, self_play: Path) -> None:
     first = opened(xiangqi, self_play, value_labels="score")
-    labels = ValueLabels.parse(first.config.value_labels)
+    labels = ValueLabels.parse(first.data.value_labels)
     assert labels.source == "score" and labels.scale is not None and labels.scale < 200
-    assert first.config.valued_positions == 16 * 12 - 4 * 2  # both bits are 0 in eight positions
-    again = opened(
-        xiangqi, self_play, **first.config.model_dump(exclude={"stores", "split", "seed"})
-    )
-    assert again.config == first.config
+    assert first.data.valued_positions == 16 * 12 - 4 * 2  # both bits are 0 in eight positions
+    again = opened(xiangqi, self_play, **first.data.model_dump(exclude={"stores", "split", "seed"}))
+    assert again.data == first.data
     for step in range(3):
         assert np.array_equal(first.train.batch(step).value, again.train.batch(step).value)
     half = opened(xiangqi, self_play, value_labels=f"score:{2 * labels.scale:g}")
@@ -167,7 +165,7 @@ def test_stores_without_these_values_are_rejected(
 def test_changed_root_values_are_a_changed_store(
     xiangqi: VariantSpec, self_play: Path, tmp_path: Path
 ) -> None:
-    hashes = opened(xiangqi, self_play, value_labels="root").config.hashes
+    hashes = opened(xiangqi, self_play, value_labels="root").data.hashes
     with StoreWriter(tmp_path / "a.store", xiangqi) as writer:
         for record in Store(self_play).games():
             record.root_values = [0.25] * record.plies

@@ -149,14 +149,14 @@ def opened(spec: VariantSpec, labels: str, *stores: Path, **said: object):  # ty
 def test_the_configuration_says_what_was_learnt(
     xiangqi: VariantSpec, searched: Path, store: Path
 ) -> None:
-    config = opened(xiangqi, "visits", searched).config
+    config = opened(xiangqi, "visits", searched).data
     assert (config.labels, config.searched_positions, config.train_positions) == ("visits", 40, 80)
     mixed = opened(xiangqi, "visits", searched, store, weights=(1, 1))
-    assert mixed.config.searched_positions == 40
+    assert mixed.data.searched_positions == 40
     batch = next(iter(mixed.train.batches()))
     assert batch.shares.shape == (8, 2) and batch.shares.sum(1).tolist() == pytest.approx([1] * 8)
     moves = opened(xiangqi, "move", searched)
-    assert (moves.config.labels, moves.config.searched_positions) == ("move", 0)
+    assert (moves.data.labels, moves.data.searched_positions) == ("move", 0)
     assert next(iter(moves.train.batches())).choices.shape == (8, 0)
     assert json.loads(DataConfig(stores=("a",)).model_dump_json())["labels"] == "move"
 
@@ -169,7 +169,7 @@ def test_stores_without_visits_are_rejected(xiangqi: VariantSpec, store: Path) -
 def test_changed_visits_are_a_changed_store(
     xiangqi: VariantSpec, searched: Path, tmp_path: Path
 ) -> None:
-    hashes = opened(xiangqi, "visits", searched).config.hashes
+    hashes = opened(xiangqi, "visits", searched).data.hashes
     path = tmp_path / "a.store"
     with StoreWriter(path, xiangqi) as writer:
         for record in Store(searched).games():

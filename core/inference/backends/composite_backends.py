@@ -5,7 +5,6 @@ B positions, A actions.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -118,14 +117,8 @@ class CheckEvaluator(Evaluator):
         self.first, self.second = first, second
         self.planes_shape, self.actions, self.info = first.planes_shape, first.actions, first.info
         self.precision, self.threads = first.precision, first.threads
-        self._lock = threading.Lock()
-        self._differences = Differences()
-
-    @property
-    def differences(self) -> Differences:
-        """Differences so far; from any thread."""
-        with self._lock:
-            return self._differences
+        self.differences = Differences()
+        """Differences so far, replaced as a whole; from any thread."""
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -139,17 +132,15 @@ class CheckEvaluator(Evaluator):
         value = np.abs(mine.value - other.value)
         policy = np.abs(softmax(mine.policy) - softmax(other.policy))
         same = int((mine.policy.argmax(1) == other.policy.argmax(1)).sum())
-        before = self._differences
+        before = self.differences
         positions = before.positions + len(value)
-        found = Differences(
+        self.differences = Differences(
             positions,
             max(before.value, float(value.max(initial=0))),
             max(before.policy, float(policy.max(initial=0))),
             (before.value_mean * before.positions + float(value.sum())) / max(positions, 1),
             before.same_best + same,
         )
-        with self._lock:
-            self._differences = found
         return mine
 
     def describe(self) -> str:

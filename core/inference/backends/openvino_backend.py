@@ -82,7 +82,7 @@ class OpenVinoEvaluator(Evaluator):
         self.threads = threads
         self._batch = batch
         self._open(file)
-        self.precision, self.notes = checked_precision(self, file, self._reopen)
+        self.precision, self.notes = checked_precision(self, file, self._open)
 
     def _check_precision(self) -> None:
         own = self.info.precision
@@ -99,12 +99,12 @@ class OpenVinoEvaluator(Evaluator):
             )
 
     def _open(self, file: ModelFile, content: bytes | None = None) -> None:
+        """Compile the file, or in its place the bytes of an fp32 model."""
         sizes = fixed_sizes(self._batch, 4)
+        if content is not None:
+            self.precision = "fp32"
         try:
-            if content is None:
-                model = self._core.read_model(os.fspath(file.path))
-            else:
-                model = self._core.read_model(content)
+            model = self._core.read_model(content or os.fspath(file.path))
             planes = model.inputs[0].partial_shape
             names = {name for port in model.outputs for name in port.get_names()}
             if set(REQUIRED_OUTPUTS) - names or len(planes) != 4:
@@ -134,10 +134,6 @@ class OpenVinoEvaluator(Evaluator):
         fixed = model.clone()
         fixed.reshape({fixed.inputs[0]: [size, *self.planes_shape]})
         return self._core.compile_model(fixed, "CPU", self._settings())
-
-    def _reopen(self, file: ModelFile, content: bytes) -> None:
-        self.precision = "fp32"
-        self._open(file, content)
 
     def _settings(self) -> dict[str, Any]:
         settings: dict[str, Any] = {

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
 PRECISIONS = ("fp32", "bf16", "fp16")
 # Files of a checkpoint (core/train/run/checkpoint.py); averaged weights are preferred if there are any.
-_WEIGHTS = ("average.safetensors", "model.safetensors")
-_CONFIG = "config.json"
+MODEL, AVERAGE, CONFIG = "model.safetensors", "average.safetensors", "config.json"
 _STEP = re.compile(r"step-(\d{8,})\Z")
 
 
@@ -134,8 +133,12 @@ class TorchEvaluator(Evaluator):
         if spec is not None:
             info.require(info.own_spec(spec))
         if file is None:
+            from variant_ai.core.nets.network import load_model
+
             net = config.build(builders)
-            _load_weights(net, folder)
+            path = folder / AVERAGE
+            path = path if path.is_file() else folder / MODEL
+            load_model(net, read_tensors(path), path)
         else:
             net = restore(file.path, builders)
         shape = (config.planes, *config.board)
@@ -158,7 +161,7 @@ class TorchEvaluator(Evaluator):
         with torch.inference_mode(), self._autocast():
             batch = torch.from_numpy(np.ascontiguousarray(planes)).to(self._device)
             outputs = self._outputs(batch.contiguous(memory_format=torch.channels_last))
-            arrays = {name: tensor.float().cpu().numpy() for name, tensor in outputs.items()}
+            arrays = {name: tensor.cpu().numpy() for name, tensor in outputs.items()}
         return evaluation_of(arrays, self.info.source)
 
     def evaluate_in_pieces(self, piece: int | None) -> None:
@@ -168,13 +171,7 @@ class TorchEvaluator(Evaluator):
     def _outputs(self, planes: Tensor) -> dict[str, Tensor]:
         from variant_ai.core.nets.network import outputs_of
 
-        found = outputs_of(self._net, planes)
-        outputs = {"value": found.value, "policy": found.policy}
-        if found.wdl is not None:
-            outputs["wdl"] = found.wdl.float().softmax(1)
-        if found.plies_left is not None:
-            outputs["plies_left"] = found.plies_left
-        return outputs
+        return outputs_of(self._net, planes).by_name()
 
     def _record(self, batch: int) -> GraphedNet | None:
         """Record the net's CUDA graphs; None, with a note, for a net that cannot be recorded."""
@@ -220,27 +217,29 @@ def find_checkpoint_folder(path: Path) -> Path:
 
     Raises DataError if there is none.
     """
-    if (path / _WEIGHTS[-1]).is_file():
+    if (path / MODEL).is_file():
         return path
-    found = [
-        (int(match[1]), folder)
-        for base in (path / "checkpoints", path)
-        if base.is_dir()
-        for folder in base.iterdir()
-        if (match := _STEP.match(folder.name))
-    ]
+    found = {**step_folders(path / "checkpoints"), **step_folders(path)}
     if not found:
         problem = "has no checkpoint" if path.exists() else "does not exist"
         raise DataError(
             f"{path} {problem}: give a run directory with a checkpoint in it, or a checkpoint, "
-            f"which is a folder with {_WEIGHTS[-1]}"
+            f"which is a folder with {MODEL}"
         )
-    return max(found)[1]
+    return found[max(found)]
+
+
+def step_folders(folder: Path) -> dict[int, Path]:
+    """Step -> folder of each complete checkpoint in a folder, oldest first."""
+    if not folder.is_dir():
+        return {}
+    found = {int(m[1]): path for path in folder.iterdir() if (m := _STEP.match(path.name))}
+    return dict(sorted(found.items()))
 
 
 def read_checkpoint_info(folder: Path) -> tuple[ModelInfo, NetConfig]:
     """Read the metadata of a checkpoint and the configuration of its net. Raises DataError."""
-    path = folder / _CONFIG
+    path = folder / CONFIG
     check_file(path)
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
@@ -261,16 +260,16 @@ def checkpoint_step(folder: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-def _load_weights(net: nn.Module, folder: Path) -> None:
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Read tensors by name. Raises DataError if the file is missing or damaged."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    path = next(folder / name for name in _WEIGHTS if (folder / name).is_file())
-    check_file(path)
     try:
-        net.load_state_dict(load_file(path))
+        check_file(path)
+        tensors: dict[str, Tensor] = load_file(path)
+    except FileNotFoundError:
+        raise DataError(f"{path} is not there") from None
     except SafetensorError as error:
         raise DataError(f"{path} is damaged: {error}") from None
-    except RuntimeError as error:
-        first = str(error).splitlines()[-1].strip()
-        raise DataError(f"{path}: its weights do not fit its net configuration: {first}") from None
+    return tensors

@@ -109,5 +109,4 @@ class GraphedNet:
         import torch
 
         with self._precision():
-            found = self._run(planes.contiguous(memory_format=torch.channels_last))
-        return {name: output.float() for name, output in found.items()}
+            return self._run(planes.contiguous(memory_format=torch.channels_last))

@@ -119,7 +119,7 @@ def make_evaluator(
         raise UnknownNameError("precision", precision, PRECISIONS)
     model = None if model is None else Path(model)
     request = EvaluatorRequest(spec, model, batch, threads, device, precision, builders=builders)
-    log = log or _ignore
+    log = log or (lambda text: None)
     made = make(evaluator, request, plugins or {}, log)
     for note in made.notes:
         log(note)
@@ -254,6 +254,3 @@ def _check(name: str, request: EvaluatorRequest, plugins: Plugins, log: Log) -> 
         return CheckEvaluator(first, second)
     except ValueError as error:
         raise VariantAIError(str(error)) from None
-
-
-def _ignore(text: str) -> None: ...

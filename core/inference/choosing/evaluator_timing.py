@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.inference.backends.composite_backends import ParallelEvaluator
+from variant_ai.core.inference.backends.padding import fixed_sizes
 from variant_ai.core.inference.interface import Evaluator
 
 SPINNING = 0.08
@@ -52,9 +53,9 @@ class Timing:
         return self.batch / self.processor if self.processor else 0.0
 
 
-def random_planes(evaluator: Evaluator, batch: int, seed: int = 0) -> NDArray[np.float32]:
+def random_planes(evaluator: Evaluator, batch: int) -> NDArray[np.float32]:
     """Return planes float32 [B, C, H, W] as costly as real ones: a tenth of the squares is set."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     return (rng.random((batch, *evaluator.planes_shape)) < 0.1).astype(np.float32)
 
 
@@ -113,25 +114,15 @@ def interleaved(
     }
 
 
-def piece_sizes(batch: int) -> list[int]:
-    """Return the sizes of pieces to try: powers of four from 4 on, and the batch."""
-    sizes = []
-    size = 4
-    while size < batch:
-        sizes.append(size)
-        size *= 4
-    return [*sizes, batch]
-
-
 def best_piece(evaluator: Evaluator, batch: int) -> int | None:
     """Return the fastest number of positions to evaluate at once; None: the whole batch.
 
     Layers of a large batch may not fit into the processor's caches; each position then takes longer.
     Sizes take turns, and a piece must be faster by `PIECE_GAIN`.
     """
-    sizes = piece_sizes(batch)
-    if len(sizes) < 2 or batch < LEAST_CUT:
+    if batch < LEAST_CUT:
         return None
+    sizes = fixed_sizes(batch, 4)[1:]
     planes = random_planes(evaluator, batch)
     times: dict[int, list[float]] = {size: [] for size in sizes}
     for _ in range(PIECE_ROUNDS):

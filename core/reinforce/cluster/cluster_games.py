@@ -46,6 +46,9 @@ class ClusterGames(GameSupply):
     """Supply of games from a cluster."""
 
     plays_on = True
+    evaluations = 0
+    cpu_seconds = 0.0
+    resignations = Resignations()
 
     def __init__(
         self,
@@ -69,9 +72,6 @@ class ClusterGames(GameSupply):
         written by one thread."""
         self._net: Any = None
         """Reference to the newest net. With the last reference to a net the cluster forgets it."""
-        self._evaluations = 0
-        self._cpu_seconds = 0.0
-        self._resignations = Resignations()
         self._calls: dict[Any, Any] = {}
         """Actor by the reference to the result of its call in progress."""
         self._idle: list[Any] = []
@@ -85,18 +85,6 @@ class ClusterGames(GameSupply):
         self._thread = threading.Thread(target=self._collect, name="cluster games", daemon=True)
 
     # --- the supply ------------------------------------------------------------------------------
-
-    @property
-    def evaluations(self) -> int:
-        return self._evaluations
-
-    @property
-    def cpu_seconds(self) -> float:
-        return self._cpu_seconds
-
-    @property
-    def resignations(self) -> Resignations:
-        return self._resignations
 
     def use_net(self, path: Path, generation: int) -> None:
         self._net = self._ray.put(NetFile(generation, path.read_bytes()))
@@ -202,9 +190,9 @@ class ClusterGames(GameSupply):
                 continue
             self._failures = 0
             self._proven.add(actor)
-            self._evaluations += block.evaluations
-            self._cpu_seconds += block.cpu_seconds
-            self._resignations += block.resignations
+            self.evaluations += block.evaluations
+            self.cpu_seconds += block.cpu_seconds
+            self.resignations += block.resignations
             for line in block.lines:
                 record = read_line(line, self._variant)
                 self._received += recorded_positions(record)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from variant_ai.core.data.game_record import OPENING_TAG, GameRecord
 from variant_ai.core.errors import DataError
+from variant_ai.core.system.closing import Closing
 from variant_ai.core.system.files import naming
 from variant_ai.core.system.text_tables import counted
 
@@ -21,7 +21,7 @@ PLAYER = "self-play"
 """Name of both players of a game of self-play."""
 
 
-class GameJournal:
+class GameJournal(Closing):
     """Journal of one generation, opened for reading and appending."""
 
     def __init__(self, path: Path, variant: str) -> None:
@@ -63,17 +63,6 @@ class GameJournal:
 
     def close(self) -> None:
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def game_line(record: GameRecord) -> bytes:

@@ -1,21 +1,23 @@
-"""Supplies of games for a run: players in this process, or on other machines (`cluster`)."""
+"""Supplies of games for a run: players in this process, or on other machines (`cluster`); their nets."""
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from variant_ai.core.data.game_record import GameRecord
-from variant_ai.core.inference.choosing.evaluator_factory import Plugins
+from variant_ai.core.inference.backends import onnx_backend
+from variant_ai.core.inference.choosing.evaluator_factory import AUTO, Plugins, make_evaluator
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.reinforce.games.self_play import BaseSelfPlay, Resignations, make_self_play
-from variant_ai.core.reinforce.games.self_play_evaluator import open_net
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.train.loop.device import choose_device, choose_precision
 
 
 class GameSupply(ABC):
@@ -29,10 +31,8 @@ class GameSupply(ABC):
     def evaluations(self) -> int:
         """Positions evaluated so far."""
 
-    @property
-    def cpu_seconds(self) -> float:
-        """CPU time that was spent in processes on other machines."""
-        return 0.0
+    cpu_seconds = 0.0
+    """CPU time that was spent in processes on other machines."""
 
     @property
     @abstractmethod
@@ -114,3 +114,40 @@ class LocalGames(GameSupply):
         if self._net is not None:
             self._net.close()
             self._net = None
+
+
+def open_net(
+    spec: VariantSpec,
+    path: Path,
+    settings: ReinforceSettings,
+    *,
+    plugins: Plugins | None = None,
+    builders: Mapping[str, NetworkBuilder] | None = None,
+) -> Evaluator:
+    """Open a net for self-play or matches, without a measurement because every generation has a new net.
+
+    The evaluator `auto` is OpenVINO on a CPU, if it is installed, in bf16 if the processor multiplies
+    bf16 matrices; otherwise onnxruntime. On a GPU it is onnxruntime if that supports it, otherwise
+    torch.
+
+    Raises DataError for a net of another variant or encoding, UnknownNameError, VariantAIError.
+    """
+    name, precision = settings.evaluator, settings.precision
+    if name == AUTO and settings.device == "cpu":
+        name = "openvino" if importlib.util.find_spec("openvino") else "onnx"
+    elif name == AUTO:
+        name = "onnx" if settings.device.partition(":")[0] in onnx_backend.devices() else "torch"
+    chosen: str | None = precision
+    if precision == AUTO:
+        chosen = choose_precision(AUTO, choose_device("cpu")) if name == "openvino" else None
+    return make_evaluator(
+        spec,
+        path,
+        evaluator=name,
+        batch=settings.games_at_once,
+        threads=settings.threads or None,
+        device=settings.device,
+        precision=chosen,
+        plugins=plugins,
+        builders=builders,
+    )

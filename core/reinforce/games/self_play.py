@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -90,6 +91,7 @@ class BaseSelfPlay(ABC):
     def __init__(
         self,
         spec: VariantSpec,
+        evaluator: Evaluator,
         settings: ReinforceSettings,
         *,
         generation: int,
@@ -98,7 +100,7 @@ class BaseSelfPlay(ABC):
         rules: Rules | None = None,
     ) -> None:
         """generation: of the net. first_game: number of the first game to play, from 1; those in
-        `done` are left out."""
+        `done` are left out. Raises DataError if the evaluator does not fit the variant."""
         self.spec = spec
         self.settings = settings
         self.generation = generation
@@ -109,6 +111,11 @@ class BaseSelfPlay(ABC):
         self.next_number = first_game
         self._done = done
         self._earlier: deque[GameRecord] = deque(maxlen=BRANCHES)
+        self._begin(evaluator)
+
+    @abstractmethod
+    def _begin(self, evaluator: Evaluator) -> None:
+        """Make the search. Raises DataError if the evaluator does not fit."""
 
     @property
     @abstractmethod
@@ -174,8 +181,6 @@ class BaseSelfPlay(ABC):
 
     def _start_of(self, game: Game) -> str | None:
         """FEN of the start of a game, as records have it: None for that of the spec."""
-        if not is_shuffled(self.spec):
-            return None
         fen = self.rules.fen(game.positions[0])
         return None if fen == self.rules.fen(self.rules.position()) else fen
 
@@ -258,23 +263,14 @@ def recorded_positions(record: GameRecord) -> int:
 class SelfPlay(BaseSelfPlay):
     """Games at once with shared batches, by compiled rules."""
 
-    def __init__(
-        self,
-        spec: VariantSpec,
-        evaluator: Evaluator,
-        settings: ReinforceSettings,
-        *,
-        generation: int,
-        first_game: int = 1,
-        done: frozenset[int] = frozenset(),
-        rules: Rules | None = None,
-    ) -> None:
-        """Raises DataError if the evaluator does not fit the variant."""
-        super().__init__(
-            spec, settings, generation=generation, first_game=first_game, done=done, rules=rules
-        )
+    def _begin(self, evaluator: Evaluator) -> None:
+        settings = self.settings
         self._forest = ForestSearch(
-            spec, evaluator, forest_settings(settings), settings.games_at_once, rules=self.rules
+            self.spec,
+            evaluator,
+            forest_settings(settings),
+            settings.games_at_once,
+            rules=self.rules,
         )
         self._playing: dict[int, _Playing] = {}
         """By tree."""
@@ -343,43 +339,19 @@ class SlowSelfPlay(BaseSelfPlay):
     Its policy targets are visits. It is slow: a position takes Fairy-Stockfish milliseconds.
     """
 
-    def __init__(
-        self,
-        spec: VariantSpec,
-        evaluator: Evaluator,
-        settings: ReinforceSettings,
-        *,
-        generation: int,
-        first_game: int = 1,
-        done: frozenset[int] = frozenset(),
-        rules: Rules | None = None,
-    ) -> None:
-        super().__init__(
-            spec, settings, generation=generation, first_game=first_game, done=done, rules=rules
-        )
-        self._evaluations = 0
-        self._visits = 0
-        self._playing: _Playing | None = None
-        self._rng = np.random.default_rng()
-        self._make_search(evaluator)
+    evaluations = 0
+    visits = 0
+    _playing: _Playing | None = None
 
-    def _make_search(self, evaluator: Evaluator) -> None:
+    def _begin(self, evaluator: Evaluator) -> None:
         settings = self.settings
         self._search = plain_search(
             self.spec, evaluator, settings.search, seed=settings.seed, rules=self.rules
         )
 
-    @property
-    def evaluations(self) -> int:
-        return self._evaluations
-
-    @property
-    def visits(self) -> int:
-        return self._visits
-
     def set_net(self, evaluator: Evaluator, generation: int) -> None:
         self._search.close()
-        self._make_search(evaluator)
+        self._begin(evaluator)
         self.generation = generation
 
     def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
@@ -401,8 +373,8 @@ class SlowSelfPlay(BaseSelfPlay):
         search, variety = self._search, self.settings.variety
         search.set_game(playing.game)
         report = search.run(Limits(simulations=self.settings.search.nodes))
-        self._evaluations += report.evaluations
-        self._visits += report.visits
+        self.evaluations += report.evaluations
+        self.visits += report.visits
         visited = search.root_visits()
         moves = np.array([move for move, _ in visited], np.int32)
         weights = np.array([count for _, count in visited], np.float64)
@@ -425,20 +397,12 @@ def make_self_play(
     evaluator: Evaluator,
     settings: ReinforceSettings,
     *,
-    generation: int,
-    first_game: int = 1,
-    done: frozenset[int] = frozenset(),
     rules: Rules | None = None,
+    **games: Any,
 ) -> BaseSelfPlay:
-    """Make the player for a variant: `SelfPlay` if its rules are compiled, otherwise `SlowSelfPlay`."""
+    """Make the player for a variant: `SelfPlay` if its rules are compiled, otherwise `SlowSelfPlay`.
+
+    games: other arguments of `BaseSelfPlay`."""
     rules = rules or make_rules(spec)
     kind = SelfPlay if is_compiled(rules) else SlowSelfPlay
-    return kind(
-        spec,
-        evaluator,
-        settings,
-        generation=generation,
-        first_game=first_game,
-        done=done,
-        rules=rules,
-    )
+    return kind(spec, evaluator, settings, rules=rules, **games)

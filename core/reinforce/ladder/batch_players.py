@@ -44,10 +44,14 @@ class BatchPlayer(ABC):
     evaluations = 0
     """Positions evaluated so far."""
 
-    @abstractmethod
+    def __init__(self) -> None:
+        self._waiting: dict[int, Game] = {}
+        """Questions by the numbers of their games."""
+
     def ask(self, number: int, game: Game) -> None:
         """Ask for a move in the last position of a game, which must not have ended and must not change
         until the answer. number: of the game, one question at a time for each."""
+        self._waiting[number] = game
 
     @abstractmethod
     def step(self) -> Chosen:
@@ -62,13 +66,10 @@ class PolicyPlayer(BatchPlayer):
 
     def __init__(self, spec: VariantSpec, evaluator: Evaluator, rules: Rules) -> None:
         """Raises DataError if the evaluator does not fit the variant."""
+        super().__init__()
         self._encoder, self._rules = encoder_and_rules(evaluator, spec, rules)
         check_shape(self._encoder, evaluator)
         self._evaluator = evaluator
-        self._waiting: dict[int, Game] = {}
-
-    def ask(self, number: int, game: Game) -> None:
-        self._waiting[number] = game
 
     def step(self) -> Chosen:
         if not self._waiting:
@@ -100,6 +101,7 @@ class ForestPlayer(BatchPlayer):
     ) -> None:
         """games: most questions at once. Raises DataError if the evaluator does not fit the
         variant."""
+        super().__init__()
         self._forest = ForestSearch(spec, evaluator, forest_settings(settings), games, rules=rules)
         self._free = list(range(games))
         self._tree_of: dict[int, int] = {}
@@ -129,12 +131,9 @@ class PlainPlayer(BatchPlayer):
         rules: Rules,
     ) -> None:
         """Raises DataError if the evaluator does not fit the variant."""
+        super().__init__()
         self._search = plain_search(spec, evaluator, search, seed=0, rules=rules)
         self._nodes = search.nodes
-        self._waiting: dict[int, Game] = {}
-
-    def ask(self, number: int, game: Game) -> None:
-        self._waiting[number] = game
 
     def step(self) -> Chosen:
         if not self._waiting:
@@ -154,11 +153,8 @@ class GuessingPlayer(BatchPlayer):
     """Plays random legal moves, the same ones in a game of the same number."""
 
     def __init__(self, seed: int) -> None:
+        super().__init__()
         self._seed = seed
-        self._waiting: dict[int, Game] = {}
-
-    def ask(self, number: int, game: Game) -> None:
-        self._waiting[number] = game
 
     def step(self) -> Chosen:
         chosen = [

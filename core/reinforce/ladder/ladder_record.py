@@ -23,11 +23,9 @@ Opponent = int | str
 
 
 @dataclass(frozen=True, kw_only=True)
-class LadderMatch:
-    """Games of a generation against an opponent, from the generation's point of view."""
+class MatchScore:
+    """Result of a match, from the point of view of the first player."""
 
-    generation: int
-    opponent: Opponent
     wins: int
     draws: int
     losses: int
@@ -39,12 +37,21 @@ class LadderMatch:
     evaluations: int = 0
     """Positions evaluated in them."""
     distinct: int = 0
-    """Games that differ from all others."""
-    cpu_seconds: float = 0.0
+    """Games that differ from all others in the position after the opening, in the colours or in a
+    later move; the others are no evidence."""
 
     @property
     def tally(self) -> Tally:
         return Tally(self.wins, self.draws, self.losses)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderMatch(MatchScore):
+    """Games of a generation, the first player, against an opponent."""
+
+    generation: int
+    opponent: Opponent
+    cpu_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

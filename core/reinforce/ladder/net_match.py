@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from variant_ai.core.arena.games.openings import Opening, played_out, random_lines
-from variant_ai.core.arena.tables.elo import Tally
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.ladder.batch_players import (
     BatchPlayer,
     GuessingPlayer,
     make_batch_player,
 )
+from variant_ai.core.reinforce.ladder.ladder_record import MatchScore
 from variant_ai.core.reinforce.reinforce_settings import SearchChoice
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
@@ -26,26 +26,6 @@ from variant_ai.core.spec.schema import VariantSpec
 
 AT_ONCE = 128
 """Games that are played at the same time."""
-
-
-@dataclass(frozen=True)
-class MatchScore:
-    """Result of a match, from the point of view of the first player."""
-
-    wins: int = 0
-    draws: int = 0
-    losses: int = 0
-    capped: int = 0
-    """Of the draws, games that reached their greatest length."""
-    evaluations: int = 0
-    """Positions evaluated by both players."""
-    distinct: int = 0
-    """Games that differ from all others in the position after the opening, in the colours or in a
-    later move; the others are no evidence."""
-
-    @property
-    def tally(self) -> Tally:
-        return Tally(self.wins, self.draws, self.losses)
 
 
 def play_match(
@@ -151,7 +131,9 @@ def _play(
         for player in players:
             player.close()
     spent = sum(player.evaluations for player in players)
-    return MatchScore(wins, draws, losses, capped, spent, len(seen))
+    return MatchScore(
+        wins=wins, draws=draws, losses=losses, capped=capped, evaluations=spent, distinct=len(seen)
+    )
 
 
 def _ask(players: tuple[BatchPlayer, BatchPlayer], number: int, one: _Playing) -> None:

@@ -9,7 +9,6 @@ A generation plays some generations before it and the outside players of the set
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from variant_ai.core.arena.players.player_spec import PlayerSpec, parse_player
 from variant_ai.core.arena.programs.program_player import program_player
 from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.inference.interface import Evaluator
+from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.ladder.batch_players import SinglePlayer, make_batch_player
 from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladders
 from variant_ai.core.reinforce.ladder.ladder_record import (
@@ -146,11 +146,6 @@ class RunLadder:
             self.record.write(self.folder / RECORD)
         draw_ladders({self.folder.name: self.record}, self.folder / PICTURE)
 
-    def elo(self) -> dict[int, tuple[float, float]]:
-        """Elo of each generation and half the width of its 95 % interval, both relative to generation
-        0."""
-        return self.record.elo()
-
     def accepts(self, generation: int, previous: int) -> bool:
         """Return True if a generation may generate games instead of `previous`: without a gate always,
         otherwise if it has scored at least half against it. The answer is recorded.
@@ -206,7 +201,7 @@ class RunLadder:
         """Play all games of a pairing; None if `stop` was called before their end."""
         if isinstance(opponent, str) and not self._engines[opponent].random:
             return self._play_program(generation, evaluator, opponent)
-        begun = _cpu_seconds()
+        begun = cpu_seconds()
         ladder = self.settings.ladder
         score = play_match(
             self.spec,
@@ -223,21 +218,14 @@ class RunLadder:
         )
         if self._stopped.is_set():
             return None
+        spent = cpu_seconds() - begun
         return LadderMatch(
-            generation=generation,
-            opponent=opponent,
-            wins=score.wins,
-            draws=score.draws,
-            losses=score.losses,
-            capped=score.capped,
-            evaluations=score.evaluations,
-            distinct=score.distinct,
-            cpu_seconds=_cpu_seconds() - begun,
+            generation=generation, opponent=opponent, **vars(score), cpu_seconds=spent
         )
 
     def _play_program(self, generation: int, evaluator: Evaluator, text: str) -> LadderMatch | None:
         """Play a program, one game after the other; None if `stop` was called."""
-        begun = _cpu_seconds()
+        begun = cpu_seconds()
         ladder, most = self.settings.ladder, self.settings.variety.max_plies
         openings = match_openings(
             self.rules, ladder.games, min(ladder.opening_plies, most - 1), self._seed(generation)
@@ -288,14 +276,9 @@ class RunLadder:
             faults=faults,
             evaluations=player.evaluations,
             distinct=len(seen),
-            cpu_seconds=_cpu_seconds() - begun,
+            cpu_seconds=cpu_seconds() - begun,
         )
 
     def _seed(self, generation: int) -> int:
         """Seed of the openings of a generation, the same ones against all its opponents."""
         return (self.settings.seed << 32) + generation
-
-
-def _cpu_seconds() -> float:
-    """CPU seconds of this process and of its children that have ended."""
-    return sum(os.times()[:4])

@@ -7,7 +7,6 @@ rate change.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -25,11 +24,11 @@ from variant_ai.core.nets.interface import (
     choose_head,
     configure_for,
     find_builder,
+    spec_metadata,
 )
 from variant_ai.core.reinforce.learn.replay_window import ReplayWindow
 from variant_ai.core.reinforce.reinforce_settings import Learning, ReinforceSettings
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.spec.hashing import encoding_hash, spec_hash
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.train.interface import TrainResult
@@ -37,7 +36,7 @@ from variant_ai.core.train.loop.device import choose_device, choose_precision
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.measure.metrics import Metrics
 from variant_ai.core.train.run.initial_weights import CheckpointStart, FileStart, Start, random_net
-from variant_ai.core.train.run.run_folder import CONFIG, read_metrics
+from variant_ai.core.train.run.run_folder import CONFIG, last_metrics
 from variant_ai.core.train.run.training_run import export_net
 from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
 
@@ -147,10 +146,7 @@ class WindowTraining:
         settings, learning = self.settings, self.settings.learning
         start = "" if self.start is None else str(self.start.path.resolve())
         return TrainConfig(
-            variant=self.spec.variant,
-            spec_hash=spec_hash(self.spec),
-            encoding_hash=encoding_hash(self.spec),
-            spec=json.loads(self.spec.model_dump_json(by_alias=True, exclude_defaults=True)),
+            **spec_metadata(self.spec),
             net=self.net,
             data=DataConfig(
                 stores=stores,
@@ -199,10 +195,8 @@ class WindowTraining:
 
     def measured(self, step: int) -> dict[str, Any] | None:
         """Metrics of the training that ended with a step; None if there are none."""
-        for event in reversed(read_metrics(self.folder)):
-            if event["kind"] == "train" and event["step"] == step:
-                return Metrics.of(event).as_dict()
-        return None
+        last = last_metrics(self.folder, "train")
+        return None if last is None or last["step"] != step else Metrics.of(last).as_dict()
 
     def _source(
         self, window: ReplayWindow, course: Course, config: TrainConfig

@@ -12,7 +12,7 @@ from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.write.text_output import move_texts
 from variant_ai.core.draw import board_svg, png_bytes
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.text.notation import Notation, SanNotation
+from variant_ai.core.rules.text.notation import SanNotation
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.report.report_page import Board, BoardRow
 
@@ -52,15 +52,11 @@ def example_game(store: Store) -> GameRecord | None:
     return store.game(int(np.flatnonzero(store.lengths == median)[0]))
 
 
-def game_boards(
-    generation: int, record: GameRecord, rules: Rules, notation: Notation | None = None
-) -> BoardRow:
+def game_boards(generation: int, record: GameRecord, rules: Rules) -> BoardRow:
     """Draw a game: at most BOARDS positions, evenly spaced after the random plies, the last one among
-    them. notation: of the moves, SAN by default.
-
-    Raises FenError for a damaged start.
+    them. Raises FenError for a damaged start.
     """
-    texts = move_texts(rules, notation or SanNotation(), record)
+    texts = move_texts(rules, SanNotation(), record)
     first = min(record.opening_plies, len(texts))
     count = min(BOARDS, len(texts) - first + 1)
     shown = {int(ply) for ply in np.linspace(first, len(texts), count).round()}

@@ -28,13 +28,11 @@ from variant_ai.core.reinforce.report.generation_curves import (
 )
 from variant_ai.core.reinforce.settings_file import flattened, settings_text
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.text.notation import Notation
-from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.measure.metric_tables import TITLES
-from variant_ai.core.train.pictures.canvas import Picture, write_pictures
-from variant_ai.core.train.report.report_page import Chapter, Table, page
-from variant_ai.core.train.run.run_folder import ENVIRONMENT, PICTURES, REPORT, read_object
+from variant_ai.core.train.pictures.canvas import Picture
+from variant_ai.core.train.report.report_page import Chapter, Table, making, write_page
+from variant_ai.core.train.run.run_folder import ENVIRONMENT, read_object
 
 LAST_ROWS = 10
 """Generations at the end of a run that are all in the table; of the earlier ones every tenth is."""
@@ -71,13 +69,10 @@ class RunningReport:
         self._cost = self._written - began
 
 
-def write_reinforce_report(
-    run: Path, rules: Rules, *, notation: Notation | None = None, out: Path | None = None
-) -> Path:
+def write_reinforce_report(run: Path, rules: Rules, *, out: Path | None = None) -> Path:
     """Draw the pictures of a run into `RUN/pictures` and write its page; return the page's path.
 
-    The run may be under way. rules: of its spec. notation: of the moves, SAN by default. out: the page
-    to write, `RUN/report.html` by default.
+    The run may be under way. rules: of its spec. out: the page to write, `RUN/report.html` by default.
 
     Raises DataError if the folder is not a run or a file is damaged, OSError.
     """
@@ -89,19 +84,14 @@ def write_reinforce_report(
         chapters.append(_strength(run, ladder))
     if rows:
         chapters.append(_generations(rows, ladder))
-        chapters.append(_games(folder, rows, rules, notation))
-    chapters.append(_making(run, settings))
-    every = [drawn for chapter in chapters for drawn in chapter.pictures]
-    write_pictures(every, run / PICTURES)
-    text = page(
-        f"{settings.variant}: report of a run of self-play",
+        chapters.append(_games(folder, rows, rules))
+    chapters.append(making(run, "All settings", settings_text(settings)))
+    subtitle = (
         f"{counted(state.generation, 'generation')}, {counted(state.games, 'game')}, "
-        f"{counted(state.positions, 'position')}; run directory {run.resolve().name}.",
-        chapters,
+        f"{counted(state.positions, 'position')}; run directory {run.resolve().name}."
     )
-    target = out or run / REPORT
-    write_whole(target, text.encode())
-    return target
+    title = f"{settings.variant}: report of a run of self-play"
+    return write_page(run, title, subtitle, chapters, out)
 
 
 # --- chapters ------------------------------------------------------------------------------------
@@ -317,16 +307,14 @@ def _generation_row(row: Row, elo: Mapping[int, tuple[float, float]]) -> tuple[s
     )
 
 
-def _games(
-    folder: ReinforceFolder, rows: Sequence[Row], rules: Rules, notation: Notation | None
-) -> Chapter:
+def _games(folder: ReinforceFolder, rows: Sequence[Row], rules: Rules) -> Chapter:
     """A game of some generations; stores that were removed are left out."""
     kept = [row["generation"] for row in rows if folder.store(row["generation"]).is_file()]
     board_rows = []
     for generation in shown_generations(kept):
         record = example_game(Store(folder.store(generation), rules.spec))
         if record is not None:
-            board_rows.append(game_boards(generation, record, rules, notation))
+            board_rows.append(game_boards(generation, record, rules))
     return Chapter(
         "Games",
         "A game of median length of the first, every tenth and the last generation, by the net before "
@@ -334,10 +322,3 @@ def _games(
         "made that move, from -1 (lost) to 1 (won). Random plies of the opening are in brackets.",
         board_rows=board_rows,
     )
-
-
-def _making(run: Path, settings: ReinforceSettings) -> Chapter:
-    folded = [("All settings", settings_text(settings))]
-    if (run / ENVIRONMENT).is_file():
-        folded.append(("Environment", json.dumps(read_object(run / ENVIRONMENT), indent=2)))
-    return Chapter("How it was made", folded=folded)

@@ -16,7 +16,6 @@ later than predicted have no greater gradient than others.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -131,15 +130,6 @@ _COLUMNS = {"wdl": "wdl_loss", "plies_left": "plies_error"}
 """Auxiliary output -> its column of `BatchResult`."""
 
 
-@dataclass(frozen=True)
-class WindowScores:
-    """Contents of a window, positions in the order of their steps."""
-
-    scores: Scores
-    auxiliary: dict[str, NDArray[Any]]
-    """[n] of each column of the auxiliary outputs."""
-
-
 class ScoreWindow:
     """Scores of a fixed number of positions, kept on the device.
 
@@ -172,23 +162,17 @@ class ScoreWindow:
             column[self.filled : end] = known[name] if name in known else getattr(result, name)
         self.filled = end
 
-    def take(self, workers: Workers, part: int) -> WindowScores:
-        """Scores of all processes, `part` positions of each in turn; the window is empty afterwards.
-        The arrays are valid until the next `put`."""
+    def take(self, workers: Workers, part: int) -> tuple[Scores, dict[str, NDArray[Any]]]:
+        """Scores of all processes, `part` positions of each in turn, and the columns [n] of the
+        auxiliary outputs; the window is empty afterwards. The arrays are valid until the next
+        `put`."""
         n, self.filled = self.filled, 0
         taken: dict[str, NDArray[Any]] = {
             name: workers.interleave(column[:n].cpu().numpy(), part)
             for name, column in self._columns.items()
         }
-        scores = Scores(
-            log_probability=-taken.pop("policy_loss"),
-            rank=taken.pop("rank"),
-            value=taken.pop("value"),
-            outcome=taken.pop("outcome"),
-            policy_weight=taken.pop("policy_weight"),
-            value_weight=taken.pop("value_weight"),
-        )
-        return WindowScores(scores, taken)
+        auxiliary = {name: taken.pop(name) for name in _COLUMNS.values() if name in taken}
+        return Scores(log_probability=-taken.pop("policy_loss"), **taken), auxiliary
 
 
 # --- a loss that cannot be right -----------------------------------------------------------------

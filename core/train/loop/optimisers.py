@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.errors import UnknownNameError
@@ -29,20 +30,6 @@ MUON_RATE = 0.05
 
 
 @dataclass(frozen=True)
-class Constant:
-    """Constant learning rate and momentum."""
-
-    rate: float
-    momentum: float
-
-    def lr_at(self, step: int) -> float:
-        return self.rate
-
-    def momentum_at(self, step: int) -> float:
-        return self.momentum
-
-
-@dataclass(frozen=True)
 class OneCycle:
     """One cycle of learning rate and momentum ([CrazyAra-preprint] section 8, [Xiangqi-thesis]
     figure 4.4).
@@ -50,7 +37,7 @@ class OneCycle:
     The learning rate rises linearly during the warm-up from its least to its greatest value, and
     then falls linearly to the least again. Momentum mirrors it: it is least where the rate is
     greatest ([One-cycle]). Both are functions of the step, so that training can resume at
-    any step.
+    any step. With equal limits both are constant.
     """
 
     steps: int
@@ -102,10 +89,11 @@ class Optimiser:
     counts_steps: bool = False
     """True if torch keeps the number of steps for each parameter."""
 
-    def schedule(self, config: TrainConfig) -> OneCycle | Constant:
+    def schedule(self, config: TrainConfig) -> OneCycle:
+        least, momentum = config.lr_min, config.momentum
         if self.constant_momentum is not None:
-            return Constant(config.lr_max, self.constant_momentum)
-        return OneCycle(config.steps, config.lr_max, config.lr_min, config.momentum, config.warmup)
+            least, momentum = config.lr_max, (self.constant_momentum, self.constant_momentum)
+        return OneCycle(config.steps, config.lr_max, least, momentum, config.warmup)
 
     def describe(self, config: TrainConfig) -> str:
         """Optimiser and schedule of a training, for its model card."""
@@ -164,28 +152,23 @@ class Optimiser:
                 optimiser.state[weight] = state
 
 
-def _sgd(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+def _torch(name: str, net: nn.Module, config: TrainConfig, **options: Any) -> torch.optim.Optimizer:
+    """Make an optimiser of torch by its name there."""
     import torch
 
-    return torch.optim.SGD(
-        _trained(net),
+    made: torch.optim.Optimizer = getattr(torch.optim, name)(
+        [weight for weight in net.parameters() if weight.requires_grad],
         lr=config.lr_max,
-        momentum=config.momentum[1],
-        nesterov=config.momentum[1] > 0,  # torch rejects Nesterov without momentum
         weight_decay=config.weight_decay,
+        **options,
     )
+    return made
 
 
-def _adam(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    import torch
-
-    return torch.optim.Adam(_trained(net), lr=config.lr_max, weight_decay=config.weight_decay)
-
-
-def _adamw(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    import torch
-
-    return torch.optim.AdamW(_trained(net), lr=config.lr_max, weight_decay=config.weight_decay)
+def _sgd(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    momentum = config.momentum[1]
+    # torch rejects Nesterov without momentum
+    return _torch("SGD", net, config, momentum=momentum, nesterov=momentum > 0)
 
 
 def _muon(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
@@ -199,10 +182,6 @@ def _muon(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
         weight_decay=config.weight_decay,
         dtype=PRECISIONS[config.precision],
     )
-
-
-def _trained(net: nn.Module) -> list[Any]:
-    return [weight for weight in net.parameters() if weight.requires_grad]
 
 
 OPTIMISERS: dict[str, Optimiser] = {
@@ -221,7 +200,7 @@ OPTIMISERS: dict[str, Optimiser] = {
             "adam",
             "Adam",
             f"Adam at a constant rate ({ADAM_RATE:g} by default)",
-            _adam,
+            partial(_torch, "Adam"),
             lambda training, batch, factor: ADAM_RATE,
             {"exp_avg": "", "exp_avg_sq": "exp_avg_sq/"},
             constant_momentum=ADAM_BETA,
@@ -231,7 +210,7 @@ OPTIMISERS: dict[str, Optimiser] = {
             "adamw",
             "AdamW",
             f"Adam with separate weight decay ({ADAM_RATE:g} by default)",
-            _adamw,
+            partial(_torch, "AdamW"),
             lambda training, batch, factor: ADAM_RATE,
             {"exp_avg": "", "exp_avg_sq": "exp_avg_sq/"},
             constant_momentum=ADAM_BETA,

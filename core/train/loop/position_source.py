@@ -1,7 +1,7 @@
 """Batches of positions: what the trainer needs from its data, and batches as tensors on a device.
 
 `core.data.sample.sampler.Sampler` is a source; tests use another one. B batch, C planes, H ranks,
-W files, K moves.
+W files.
 """
 
 from __future__ import annotations
@@ -14,48 +14,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from variant_ai.core.rules.position import Position
+from variant_ai.core.data.sample.sampler import Batch
 from variant_ai.core.train.loop.loss import LossWeights, SoftLabels
 
-
-class Samples(Protocol):
-    """A batch of arrays, which the source may reuse when it makes the next batch."""
-
-    @property
-    def planes(self) -> NDArray[np.float32]:
-        """[B, C, H, W], normalised, in the mover's view."""
-
-    @property
-    def action(self) -> NDArray[np.int64]:
-        """[B] index of the move played; with the labels `visits`, of the move visited most."""
-
-    @property
-    def value(self) -> NDArray[np.float32]:
-        """[B] value label of the player to move, in [-1, 1]: 1 won, 0 drawn, -1 lost."""
-
-    @property
-    def plies_left(self) -> NDArray[np.float32]:
-        """[B] plies to the end of the game; only read for nets that predict them."""
-
-    @property
-    def positions(self) -> Position:
-        """[B] the positions themselves, dtype POSITION."""
-
-    @property
-    def choices(self) -> NDArray[np.int64]:
-        """[B, K] moves that a search visited; K is 0 if only the move played is known."""
-
-    @property
-    def shares(self) -> NDArray[np.float32]:
-        """[B, K] shares of the visits, each row adding up to 1."""
-
-    @property
-    def policy_weight(self) -> NDArray[np.float32]:
-        """[B] weight of the policy in the loss, 0 if it must not be learnt."""
-
-    @property
-    def value_weight(self) -> NDArray[np.float32]:
-        """[B] weight of the value in the loss."""
+Samples = Batch
+"""A batch of arrays, which the source may reuse when it makes the next batch."""
 
 
 class Source(Protocol):

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.nets.interface import NetworkBuilder
-from variant_ai.core.nets.network import first_layers
+from variant_ai.core.nets.network import first_layers, load_model
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.train.interface import BaseTrainer, TrainResult
 from variant_ai.core.train.loop.averages import NormStatistics, WeightAverage
@@ -50,7 +50,6 @@ from variant_ai.core.train.run.checkpoint import (
     checkpoint_name,
     delete_checkpoint,
     list_checkpoints,
-    load_model,
     newest_undamaged,
     remove_leftovers,
     save_checkpoint,
@@ -334,12 +333,13 @@ class Trainer(BaseTrainer):
 
     def _flush(self) -> None:
         """Add the scores that are still on the device to the sums since the last log line."""
-        window, batch = self._window.take(self.workers, self._part_size), self.config.batch
+        scores, auxiliary = self._window.take(self.workers, self._part_size)
+        batch = self.config.batch
         # Step by step, so that a checkpoint in between does not change the rounding of the sums.
-        for first in range(0, len(window.scores.rank), batch):
-            part = window.scores.part(first, first + batch)
+        for first in range(0, len(scores.rank), batch):
+            part = scores.select(slice(first, first + batch))
             self._sums.add(part)
-            for name, values in window.auxiliary.items():
+            for name, values in auxiliary.items():
                 self._auxiliary.add(name, values[first : first + batch][part.teaches_value])
 
     def _write_train(self, step: int, rate: float) -> None:

@@ -8,13 +8,13 @@ mean result. The expected calibration error is the mean distance, weighted by po
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.train.measure.metrics import Scores, for_json
+from variant_ai.core.train.measure.metrics import Scores
 
 VALUE_BINS = 20
 SHARE_BINS = 10
@@ -43,12 +43,6 @@ class Calibration:
     expected_error: float
     """Mean of |predicted - happened| over positions, in the prediction's unit."""
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            **for_json({"expected_error": self.expected_error}),
-            "bins": [asdict(b) for b in self.bins],
-        }
-
 
 @dataclass(frozen=True)
 class WdlQuality:
@@ -62,13 +56,6 @@ class WdlQuality:
     """Share of positions whose most likely class is the result."""
     classes: dict[str, Calibration]
     """`win`, `draw`, `loss`."""
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            **for_json({"log_loss": self.log_loss, "brier": self.brier}),
-            "accuracy": self.accuracy,
-            "classes": {name: found.as_dict() for name, found in self.classes.items()},
-        }
 
 
 def calibration(

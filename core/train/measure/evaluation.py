@@ -7,7 +7,7 @@ do better. N positions, B of them in a batch, A actions, G games.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from variant_ai.core.train.measure.metrics import (
     Interval,
     Metrics,
     Scores,
+    for_json,
     intervals,
     paired_differences,
     score,
@@ -84,20 +85,9 @@ class NetEvaluation:
     """Metrics of every ten plies, with the first ply as `first`, for curves over the game."""
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            **self.metrics.as_dict(),
-            "legal_accuracy": self.legal_accuracy,
-            "top": self.top,
-            "intervals": {name: found.as_dict() for name, found in self.intervals.items()},
-            "differences": {name: found.as_dict() for name, found in self.differences.items()},
-            "by_ply": {name: metrics.as_dict() for name, metrics in self.by_ply.items()},
-            "by_rating": {name: metrics.as_dict() for name, metrics in self.by_rating.items()},
-            "unseen": self.unseen.as_dict() if self.unseen else None,
-            "calibration": self.calibration.as_dict() if self.calibration else None,
-            "wdl": self.wdl.as_dict() if self.wdl else None,
-            "mates": self.mates.as_dict() if self.mates else None,
-            "over_plies": self.over_plies,
-        }
+        """All measurements as JSON has them, those of `metrics` not in an object of their own."""
+        found = for_json(asdict(self))
+        return {**found.pop("metrics"), **found}
 
 
 DETAILS = (
@@ -167,14 +157,14 @@ def evaluate(
             are skipped.
         counts: number of times each action was played in training, int64 [A], for the baseline.
         seen: True for positions that occurred in training with the same move, bool [N] in the order
-            of the sweep; only without `limit`.
+            of the sweep; ignored with `limit`.
         origins: games and ratings of the positions in the order of the sweep (`position_origins`,
             with the same `limit`); without them, intervals take positions as independent.
         value_weight: α of the combined loss.
         advance: called with the number of positions done.
     """
-    if seen is not None and limit is not None:
-        raise ValueError("`seen` follows the order of a whole sweep; leave `limit` out")
+    if limit is not None:
+        seen = None  # it follows the order of a whole sweep
     n = source.positions if limit is None else min(limit, source.positions)
     rows: dict[str, _Row] = {}
     ply, side = np.zeros(n, np.int32), np.zeros(n, np.int8)

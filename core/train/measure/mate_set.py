@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +89,6 @@ class MateMetrics:
     """Share of positions where the action with the greatest logit is a mating move."""
     value_loss: float
     """Mean of (1 - v)²: the mover has won."""
-
-    def as_dict(self) -> dict[str, float | int]:
-        return asdict(self)
 
 
 # --- finding -------------------------------------------------------------------------------------

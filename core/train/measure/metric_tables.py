@@ -57,6 +57,11 @@ def axis_label(name: str) -> str:
     return TITLES[name] + (", %" if name in SHARES else "")
 
 
+def axis_scale(name: str) -> int:
+    """Factor of a metric on such an axis."""
+    return 100 if name in SHARES else 1
+
+
 def percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.2f} %"
 
@@ -101,8 +106,16 @@ def result_rows(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return rows
 
 
+def wdl_rows(wdl: Mapping[str, Any]) -> list[Row]:
+    """The quality of probabilities of win, draw and loss (`WdlQuality` as a mapping) as table rows."""
+    return [
+        (title, percent(wdl[name]) if name == "accuracy" else f"{wdl[name]:.4f}")
+        for name, title in WDL.items()
+    ]
+
+
 def mate_rows(mates: Mapping[str, Any]) -> list[Row]:
-    """The mate-in-one metrics (`MateMetrics.as_dict`) as table rows."""
+    """The mate-in-one metrics (`MateMetrics` as a mapping) as table rows."""
     shown = {
         "positions": f"{mates['positions']:,}",
         "legal_moves": f"{mates['legal_moves']:.1f}",

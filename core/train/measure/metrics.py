@@ -23,7 +23,7 @@ section 6.3; cluster-robust).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -41,12 +41,16 @@ Z95 = 1.959963984540054
 Values = NDArray[np.float64]
 
 
-def for_json(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace NaN and infinity by None, because JSON has neither."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in numbers.items()
-    }
+def for_json(value: Any) -> Any:
+    """Replace NaN and infinity by None, because JSON has neither, also within lists and mappings."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {name: for_json(part) for name, part in value.items()}
+        case list() | tuple():
+            return [for_json(part) for part in value]
+    return value
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,8 @@ class Metrics:
         return Metrics(**{name: numbers[name] for name in Metrics.__dataclass_fields__})
 
     def as_dict(self) -> dict[str, float | int | None]:
-        return for_json(asdict(self))
+        numbers: dict[str, float | int | None] = for_json(asdict(self))
+        return numbers
 
 
 @dataclass
@@ -159,23 +164,13 @@ class Scores:
         sums.add(self if where is None else self.select(where))
         return sums.mean(value_weight)
 
-    def select(self, where: NDArray[np.bool_]) -> Scores:
-        return self._of(where)
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays by name, without those that are None."""
+        return {name: array for name, array in vars(self).items() if array is not None}
 
-    def part(self, first: int, end: int) -> Scores:
-        """Views of positions `first` to `end - 1`."""
-        return self._of(slice(first, end))
-
-    def _of(self, where: NDArray[np.bool_] | slice) -> Scores:
-        return Scores(
-            self.log_probability[where],
-            self.rank[where],
-            self.value[where],
-            self.outcome[where],
-            self.policy_weight[where],
-            self.value_weight[where],
-            None if self.wdl is None else self.wdl[where],
-        )
+    def select(self, where: NDArray[np.bool_] | slice) -> Scores:
+        """The scores of the positions marked True, or of those in a slice (as views)."""
+        return Scores(**{name: array[where] for name, array in self.arrays().items()})
 
     @staticmethod
     def empty(positions: int, *, wdl: bool = False) -> Scores:
@@ -197,14 +192,8 @@ class Scores:
     def put(self, at: int, part: Scores) -> int:
         """Copy the scores of a batch to position `at`; return the position after it."""
         end = at + len(part.rank)
-        self.log_probability[at:end] = part.log_probability
-        self.rank[at:end] = part.rank
-        self.value[at:end] = part.value
-        self.outcome[at:end] = part.outcome
-        self.policy_weight[at:end] = part.policy_weight
-        self.value_weight[at:end] = part.value_weight
-        if self.wdl is not None and part.wdl is not None:
-            self.wdl[at:end] = part.wdl
+        for name, array in self.arrays().items():
+            array[at:end] = getattr(part, name)
         return end
 
 
@@ -262,9 +251,6 @@ class Interval:
         """True if zero is outside the interval."""
         return self.low > 0 or self.high < 0
 
-    def as_dict(self) -> dict[str, float | None]:
-        return for_json(asdict(self))
-
 
 def interval(x: Values, w: Values, game: NDArray[np.int64]) -> Interval:
     """Σx / Σw over N positions with its interval; `game` [N] is the number of each position's game.
@@ -292,60 +278,34 @@ def _where(weight: NDArray[np.float32], x: Values | NDArray[np.bool_]) -> tuple[
     return np.where(taught, x, 0.0), taught.astype(np.float64)
 
 
-def _policy_loss(scores: Scores, _: float) -> tuple[Values, Values]:
-    return _where(scores.policy_weight, -scores.log_probability.astype(np.float64))
-
-
-def _policy_accuracy(scores: Scores, _: float) -> tuple[Values, Values]:
-    return _where(scores.policy_weight, scores.rank == 0)
-
-
-def _top5_accuracy(scores: Scores, _: float) -> tuple[Values, Values]:
-    return _where(scores.policy_weight, scores.rank < TOP)
-
-
-def _value_loss(scores: Scores, _: float) -> tuple[Values, Values]:
-    error = (scores.outcome - scores.value).astype(np.float64)
-    return _where(scores.value_weight, error**2)
-
-
-def _value_accuracy_sign(scores: Scores, _: float) -> tuple[Values, Values]:
-    decided = scores.teaches_value & (scores.outcome != 0)
-    right = decided & (np.sign(scores.value) == np.sign(scores.outcome))
-    return right.astype(np.float64), decided.astype(np.float64)
-
-
-def _combined_loss(scores: Scores, value_weight: float) -> tuple[Values, Values]:
-    policy, value = _policy_loss(scores, value_weight)[0], _value_loss(scores, value_weight)[0]
-    both = scores.policy_weight * scores.value_weight
-    return _where(both, (1 - value_weight) * policy + value_weight * value)
-
-
-_Measure = Callable[[Scores, float], tuple[Values, Values]]
-_MEASURES: dict[str, _Measure] = {
-    "policy_accuracy": _policy_accuracy,
-    "top5_accuracy": _top5_accuracy,
-    "policy_loss": _policy_loss,
-    "value_accuracy_sign": _value_accuracy_sign,
-    "value_loss": _value_loss,
-    "combined_loss": _combined_loss,
-}
-"""Field of `Metrics` -> function (scores, α) -> x [N], w [N]; the metric is Σx / Σw."""
+def _terms(scores: Scores, value_weight: float) -> dict[str, tuple[Values, Values]]:
+    """Field of `Metrics` -> x [N], w [N]; the metric is Σx / Σw. `value_weight` is α."""
+    policy, value = scores.policy_weight, scores.value_weight
+    loss = -scores.log_probability.astype(np.float64)
+    error = (scores.outcome - scores.value).astype(np.float64) ** 2
+    decided = value * (scores.outcome != 0)
+    right = np.sign(scores.value) == np.sign(scores.outcome)
+    return {
+        "policy_accuracy": _where(policy, scores.rank == 0),
+        "top5_accuracy": _where(policy, scores.rank < TOP),
+        "policy_loss": _where(policy, loss),
+        "value_accuracy_sign": _where(decided, right),
+        "value_loss": _where(value, error),
+        "combined_loss": _where(policy * value, (1 - value_weight) * loss + value_weight * error),
+    }
 
 
 def intervals(scores: Scores, game: NDArray[np.int64], value_weight: float) -> dict[str, Interval]:
     """All metrics of a net with their intervals. `game` [N], `value_weight` is α."""
-    return {
-        name: interval(*measure(scores, value_weight), game) for name, measure in _MEASURES.items()
-    }
+    return {name: interval(*xw, game) for name, xw in _terms(scores, value_weight).items()}
 
 
 def paired_differences(
     scores: Scores, reference: Scores, game: NDArray[np.int64], value_weight: float
 ) -> dict[str, Interval]:
     """All metrics of a net minus those of another on the same N positions, with intervals."""
-    differences = {}
-    for name, measure in _MEASURES.items():
-        x, w = measure(scores, value_weight)
-        differences[name] = interval(x - measure(reference, value_weight)[0], w, game)
-    return differences
+    theirs = _terms(reference, value_weight)
+    return {
+        name: interval(x - theirs[name][0], w, game)
+        for name, (x, w) in _terms(scores, value_weight).items()
+    }

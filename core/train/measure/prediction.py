@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from variant_ai.core.encoding import Head
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
@@ -27,14 +26,11 @@ from variant_ai.core.train.loop.position_source import Source, place_batch
 from variant_ai.core.train.measure.metrics import Scores, score
 from variant_ai.core.train.run.checkpoint import find_checkpoint
 from variant_ai.core.train.run.run_folder import first_run_folder
-from variant_ai.core.train.run.training_settings import own_spec, require_spec
+from variant_ai.core.train.run.training_settings import model_info
 
-
-class Predictor(Protocol):
-    """planes float32 [B, C, H, W] -> value [B], policy logits [B, A], and, if the net has them,
-    probabilities of win, draw and loss [B, 3] and plies left [B]."""
-
-    def __call__(self, planes: NDArray[np.float32]) -> Prediction: ...
+Predictor = Callable[[NDArray[np.float32]], Prediction]
+"""planes float32 [B, C, H, W] -> value [B], policy logits [B, A], and, if the net has them,
+probabilities of win, draw and loss [B, 3] and plies left [B]."""
 
 
 class TorchPredictor:
@@ -48,18 +44,8 @@ class TorchPredictor:
         with torch.inference_mode(), autocast(self.device, self.precision):
             batch = torch.from_numpy(planes).to(self.device)
             outputs = outputs_of(self.net, batch.contiguous(memory_format=torch.channels_last))
-            wdl = None if outputs.wdl is None else torch.softmax(outputs.wdl.float(), 1)
-        return Prediction(
-            _array(outputs.value),
-            _array(outputs.policy),
-            None if wdl is None else _array(wdl),
-            None if outputs.plies_left is None else _array(outputs.plies_left),
-        )
-
-
-def _array(output: Tensor) -> NDArray[np.float32]:
-    array: NDArray[np.float32] = output.float().cpu().numpy()
-    return array
+            arrays = {name: output.cpu().numpy() for name, output in outputs.by_name().items()}
+        return Prediction(**arrays)
 
 
 def predict(
@@ -85,29 +71,19 @@ def predict(
                 at += len(samples.action)
                 continue
             batch = place_batch(samples, device)
-            outputs = outputs_of(net, batch.planes)
-            wdl = None if outputs.wdl is None else torch.softmax(outputs.wdl.float(), 1)
+            outputs = outputs_of(net, batch.planes).by_name()
             of_batch = score(
-                outputs.value,
-                outputs.policy,
+                outputs["value"],
+                outputs["policy"],
                 batch.action,
                 batch.outcome,
-                wdl,
+                outputs.get("wdl"),
                 batch.soft,
                 batch.weights,
             )
             at = scores.put(at, of_batch)
     if workers.world > 1:
-        arrays: list[NDArray[Any]] = [
-            scores.log_probability,
-            scores.rank,
-            scores.value,
-            scores.outcome,
-            scores.policy_weight,
-            scores.value_weight,
-        ]
-        arrays += [] if scores.wdl is None else [scores.wdl]
-        workers.all_reduce([torch.from_numpy(array) for array in arrays])
+        workers.all_reduce([torch.from_numpy(array) for array in scores.arrays().values()])
     return scores
 
 
@@ -148,14 +124,14 @@ def open_model(
             report(f"{path} runs on the CPU: the installed onnxruntime has no {device.type}")
         own = read_model_file(path).info.own_spec(spec)
         evaluator = OnnxEvaluator(path, own, device=where)
-        head: Head = "flat" if evaluator.info.head == "flat" else "map"
         title = evaluator.info.net or path.stem
         run = first_run_folder(path.parent)
-        return Model(path, title, head, own, evaluator.evaluate, run)
+        return Model(path, title, evaluator.info.head, own, evaluator.evaluate, run)
     checkpoint = find_checkpoint(path)
     config = checkpoint.config()
-    own = own_spec(config, spec)
-    require_spec(config, own, str(path))
+    info = model_info(config, path)
+    own = info.own_spec(spec)
+    info.require(own)
     net = checkpoint.build(config, builders)
     predictor = TorchPredictor(net, device, choose_precision(precision, device))
     title = f"{config.net.title}, step {checkpoint.state().step}"

@@ -15,12 +15,12 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
 
+from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
@@ -29,10 +29,10 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata
+from variant_ai.core.nets.onnx_files import cpu_session, read_onnx, write_onnx
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.system.text_tables import counted
-from variant_ai.core.train.loop.position_source import Samples
 from variant_ai.core.train.measure.evaluation import legal_actions
 from variant_ai.core.train.measure.metric_tables import TITLES
 
@@ -47,12 +47,6 @@ DECIDED = 0.05
 MOST_LOST, LEAST_KEPT = 0.005, 0.98
 """An agreement is good if policy accuracy falls by at most the first number, and the share of decided
 positions with the same first move is at least the second."""
-
-
-class Positions(Protocol):
-    """Source of random batches, e.g. `core.data.sample.sampler.Sampler`."""
-
-    def batch(self, step: int) -> Samples: ...
 
 
 @dataclass(frozen=True)
@@ -96,6 +90,11 @@ class Agreement:
     def good(self) -> bool:
         return self.lost <= MOST_LOST and self.same_first_decided >= LEAST_KEPT
 
+    @property
+    def rank(self) -> tuple[bool, float, float]:
+        """Greater for a better agreement."""
+        return self.good, self.same_first_decided, -self.lost
+
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "lost": self.lost, "good": self.good}
 
@@ -119,7 +118,7 @@ class Agreement:
 
 
 def take_samples(
-    source: Positions, encoder: Encoder, rules: Rules, positions: int, first: int = 0
+    source: Sampler, encoder: Encoder, rules: Rules, positions: int, first: int = 0
 ) -> list[Sample]:
     """Take at least `positions` random positions from a source: its batches from step `first` on."""
     taken: list[Sample] = []
@@ -137,11 +136,7 @@ def take_samples(
     return taken
 
 
-def agreement(
-    reference: Evaluator,
-    other: Evaluator,
-    samples: Sequence[Sample],
-) -> Agreement:
+def agreement(reference: Evaluator, other: Evaluator, samples: Sequence[Sample]) -> Agreement:
     """Compare two evaluators on the same positions."""
     hits = hits_reference = same = decided = same_decided = total = 0
     value_sum = value_most = policy_sum = 0.0
@@ -154,10 +149,7 @@ def agreement(
         value_sum += float(value.sum())
         value_most = max(value_most, float(value.max()))
         for i, legal in enumerate(sample.legal):
-            mine, theirs = (
-                probabilities(expected.policy[i, legal]),
-                probabilities(found.policy[i, legal]),
-            )
+            mine, theirs = softmax(expected.policy[i, legal]), softmax(found.policy[i, legal])
             agree = int(mine.argmax() == theirs.argmax())
             same += agree
             policy_sum += float(np.abs(mine - theirs).sum()) / 2
@@ -177,13 +169,6 @@ def agreement(
         value_most,
         policy_sum / total,
     )
-
-
-def probabilities(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Softmax over the legal moves of one position, [moves] -> [moves]."""
-    shares = np.exp(logits - logits.max())
-    result: NDArray[np.float32] = shares / shares.sum()
-    return result
 
 
 # --- writing files -------------------------------------------------------------------------------
@@ -221,7 +206,7 @@ def write_int8(
     Raises DataError: not an fp32 file, another variant or spec, nothing to quantise.
     """
     metadata = _metadata(source, target, spec)
-    model = quantise.load(source)
+    model = read_onnx(source)
     planes = [sample.planes for sample in calibration]
     reference = OnnxEvaluator(source, spec)
     levels = range(len(quantise.SPARING) + 1) if spare is None else [spare]
@@ -231,26 +216,24 @@ def write_int8(
             exclude = [name for _, names in quantise.SPARING[:level] for name in names(model)]
             report("quantising" if not level else f"again, with {_spared(level)} in fp32")
             reduced = quantise.quantise(model, planes, exclude=exclude)
-            write_metadata(reduced, {**metadata, "precision": "int8"})
+            metadata["precision"] = "int8"
+            write_metadata(reduced, metadata)
             plain = Path(folder) / f"{level}.onnx"
-            quantise.save(reduced, plain)
+            write_onnx(reduced, plain)
             known = _known_answers(plain, check[0].planes[:KNOWN_POSITIONS])
-            write_metadata(
-                reduced,
-                {**metadata, "precision": "int8", METADATA_KEY: known.encode()},
-            )
-            quantise.save(reduced, plain)
+            write_metadata(reduced, {**metadata, METADATA_KEY: known.encode()})
+            write_onnx(reduced, plain)
             report("comparing")
             evaluator = OnnxEvaluator(plain, spec)
             for note in evaluator.notes:
                 report(note)
             measured = agreement(reference, evaluator, check)
-            if found is None or _better(measured, found[0]):
+            if found is None or measured.rank > found[0].rank:
                 found = measured, level, plain
             if measured.good:
                 break
         assert found is not None
-        quantise.save(onnx.load(str(found[2])), target)
+        write_onnx(found[2].read_bytes(), target)
     return Reduced(
         target, "int8", found[0], tuple(words for words, _ in quantise.SPARING[: found[1]])
     )
@@ -261,9 +244,9 @@ def write_fp16(
 ) -> Reduced:
     """Write `target`, the fp16 form of the fp32 file `source`. Errors as in `write_int8`."""
     metadata = _metadata(source, target, spec)
-    model = quantise.halve(quantise.load(source))
+    model = quantise.halve(read_onnx(source))
     write_metadata(model, {**metadata, "precision": "fp16"})
-    quantise.save(model, target)
+    write_onnx(model, target)
     if not check:
         return Reduced(target, "fp16", None)
     measured = agreement(OnnxEvaluator(source, spec), OnnxEvaluator(target, spec), check)
@@ -290,22 +273,9 @@ def _spared(level: int) -> str:
     return " and ".join(words for words, _ in quantise.SPARING[:level])
 
 
-def _better(one: Agreement, other: Agreement) -> bool:
-    return (one.good, one.same_first_decided, -one.lost) > (
-        other.good,
-        other.same_first_decided,
-        -other.lost,
-    )
-
-
 def _known_answers(path: Path, planes: NDArray[np.float32]) -> KnownAnswers:
     """Answers of the int8 file, computed node by node in fp32, where no processor saturates."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = cpu_session(str(path), optimise=False)
     planes = np.ascontiguousarray(planes)
     value, policy = session.run(["value", "policy"], {"planes": planes})
     return KnownAnswers(planes, value.reshape(-1), softmax(policy), TOLERANCE)

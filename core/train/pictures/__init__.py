@@ -13,6 +13,5 @@ apart. Where colours have a meaning, line styles, markers or labels have it too.
 """
 
 from variant_ai.core.train.pictures.canvas import Picture, write_pictures
-from variant_ai.core.train.pictures.training_curves import draw_curves
 
-__all__ = ["Picture", "draw_curves", "write_pictures"]
+__all__ = ["Picture", "write_pictures"]

@@ -97,7 +97,6 @@ def results_picture(sets: Mapping[str, DataSet]) -> Picture | None:
         "results",
         "Results",
         "Results of the games, in per cent of each set.",
-        wide=False,
     )
 
 
@@ -329,8 +328,6 @@ def _bars(
     name: str,
     title: str,
     caption: str,
-    *,
-    wide: bool = True,
 ) -> Picture | None:
     """Draw groups of bars from top to bottom, with a bar for each set in each group."""
     names = list(dict.fromkeys(c.name for found in counts.values() for c in found))
@@ -357,7 +354,7 @@ def _bars(
     axis.invert_yaxis()
     axis.set_xlabel("games, %")
     longest = max(100 * c.share for found in counts.values() for c in found)
-    shares_axis(axis, longest * (1.3 if wide else 1.25))
+    shares_axis(axis, 1.3 * longest)
     tidy(axis, "x")
     _legend(axis, counts)
     return picture(figure, name, title, caption)

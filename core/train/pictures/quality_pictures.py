@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from variant_ai.core.train.measure.metric_tables import CALIBRATION, WDL_CALIBRATION, axis_label
+from variant_ai.core.train.measure.metric_tables import (
+    CALIBRATION,
+    WDL_CALIBRATION,
+    axis_label,
+    axis_scale,
+)
 from variant_ai.core.train.pictures.canvas import (
     GREY,
     Picture,
@@ -147,18 +152,14 @@ def _panels(
 ) -> Picture | None:
     if not nets or not any(nets.values()):
         return None
-    panels = (
-        ("policy_accuracy", 100),
-        ("policy_loss", 1),
-        ("value_accuracy_sign", 100),
-        ("value_loss", 1),
-    )
+    panels = ("policy_accuracy", "policy_loss", "value_accuracy_sign", "value_loss")
     figure = new_figure(10.5, 7)
     classes = list(dict.fromkeys(point["first"] for points in nets.values() for point in points))
     words = any(isinstance(value, str) for value in classes)
     at = {value: k if words else value for k, value in enumerate(classes)}
     axes = figure.subplots(2, 2, sharex=True)
-    for axis, (measure, scale) in zip(axes.flat, panels, strict=True):
+    for axis, measure in zip(axes.flat, panels, strict=True):
+        scale = axis_scale(measure)
         for number, (net, points) in enumerate(nets.items()):
             kept = [p for p in points if p.get(measure) is not None]
             axis.plot(

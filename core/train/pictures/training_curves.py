@@ -7,11 +7,9 @@ steps); [Xiangqi-thesis]: figures 4.4 to 4.7.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from variant_ai.core.system.files import write_whole
-from variant_ai.core.train.measure.metric_tables import axis_label
+from variant_ai.core.train.measure.metric_tables import axis_label, axis_scale
 from variant_ai.core.train.pictures.canvas import (
     BLUE,
     GREY,
@@ -29,23 +27,13 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 
-PANELS = (
-    ("policy_loss", axis_label("policy_loss"), 1),
-    ("value_loss", axis_label("value_loss"), 1),
-    ("policy_accuracy", axis_label("policy_accuracy"), 100),
-    ("value_accuracy_sign", axis_label("value_accuracy_sign"), 100),
-)
+PANELS = ("policy_loss", "value_loss", "policy_accuracy", "value_accuracy_sign")
 LAST_SHARE = 0.15
 """Share of the steps in the detailed view."""
 
 
-def draw_curves(events: Sequence[Event], path: Path, title: str) -> None:
-    """Draw the log of a run (`read_metrics`) into a PNG file."""
-    write_whole(path, learning_curves(events, title).png)
-
-
 def learning_curves(events: Sequence[Event], title: str) -> Picture:
-    """Learning curves of one run (figure 10): training is a thin line (each point the mean since the
+    """Learning curves of one run (figure 10), from its log (`read_metrics`): training is a thin line (each point the mean since the
     last), validation a line with points. Below are the schedules (figure 9)."""
     kept = without_undone(events)
     train = [e for e in kept if e["kind"] == "train"]
@@ -53,10 +41,11 @@ def learning_curves(events: Sequence[Event], title: str) -> Picture:
     figure = new_figure(11, 10.5)
     axes = figure.subplots(3, 2)
     figure.suptitle(printable(title), fontsize=12)
-    for axis, (name, label, scale) in zip(axes.flat, PANELS, strict=False):
-        _curve(axis, train, name, scale, color=BLUE, linewidth=1, alpha=0.8, label="training")
+    for axis, name in zip(axes.flat, PANELS, strict=False):
+        scale = axis_scale(name)
+        _curve(axis, train, name, color=BLUE, linewidth=1, alpha=0.8, label="training")
         _curve(
-            axis, validation, name, scale,
+            axis, validation, name,
             color=VERMILION, linewidth=1.5, marker="o", markersize=4, label="validation",
         )  # fmt: skip
         if validation and validation[-1].get(name) is not None:
@@ -71,13 +60,13 @@ def learning_curves(events: Sequence[Event], title: str) -> Picture:
                 color=VERMILION,
                 fontsize=9,
             )
-        axis.set_ylabel(label)
+        axis.set_ylabel(axis_label(name))
         axis.margins(y=0.12)
         if axis.lines:
             axis.legend(framealpha=0.8, edgecolor="none", fontsize=9)
-    _curve(axes[2][0], train, "lr", 1, color=BLUE, linewidth=1.5)
+    _curve(axes[2][0], train, "lr", color=BLUE, linewidth=1.5)
     axes[2][0].set_ylabel("learning rate")
-    _curve(axes[2][1], train, "momentum", 1, color=BLUE, linewidth=1.5)
+    _curve(axes[2][1], train, "momentum", color=BLUE, linewidth=1.5)
     axes[2][1].set_ylabel("momentum")
     last_step = max((e["step"] for e in kept), default=1)
     for axis in axes.flat:
@@ -132,12 +121,12 @@ def _several(
         train = [e for e in late if e["kind"] == "train"]
         validation = [e for e in late if e["kind"] in ("validation", "final")]
         style = series(number)
-        for axis, (measure, label, scale) in zip(axes.flat, PANELS, strict=True):
+        for axis, measure in zip(axes.flat, PANELS, strict=True):
             dashed = {"color": style["color"], "linestyle": (0, (4, 2)), "linewidth": 1}
-            drawn |= _curve(axis, train, measure, scale, **dashed, alpha=0.75)
+            drawn |= _curve(axis, train, measure, **dashed, alpha=0.75)
             solid = {**style, "linewidth": 1.8, "markersize": 5}
-            drawn |= _curve(axis, validation, measure, scale, **solid)
-            axis.set_ylabel(label)
+            drawn |= _curve(axis, validation, measure, **solid)
+            axis.set_ylabel(axis_label(measure))
         from matplotlib.lines import Line2D
 
         handles[printable(run, 60)] = Line2D([], [], **style, linewidth=1.8)
@@ -156,8 +145,9 @@ def _several(
     return picture(figure, name, title, caption)
 
 
-def _curve(axis: Axes, events: Sequence[Event], name: str, scale: float, **style: Any) -> bool:
+def _curve(axis: Axes, events: Sequence[Event], name: str, **style: Any) -> bool:
     """Draw one measure; return True if there was anything to draw."""
+    scale = axis_scale(name)
     points = [(e["step"], e[name] * scale) for e in events if e.get(name) is not None]
     if len(points) == 1:
         style.setdefault("marker", "o")

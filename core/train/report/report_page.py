@@ -6,11 +6,14 @@ The page is a single file without scripts or links to other files; its pictures 
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from variant_ai.core.train.pictures.canvas import Picture
+from variant_ai.core.system.files import write_whole
+from variant_ai.core.train.pictures.canvas import Picture, write_pictures
+from variant_ai.core.train.run.run_folder import ENVIRONMENT, PICTURES, REPORT, read_object
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,25 @@ class Chapter:
     board_rows: Sequence[BoardRow] = ()
     folded: Sequence[tuple[str, str]] = ()
     """(title, preformatted text) of parts that are hidden until clicked."""
+
+
+def write_page(
+    run: Path, title: str, subtitle: str, chapters: Sequence[Chapter], out: Path | None
+) -> Path:
+    """Write the pictures of a run's report into `run/pictures`, and its page to `out` (None:
+    `run/report.html`); return the page's path. Raises OSError."""
+    write_pictures([drawn for chapter in chapters for drawn in chapter.pictures], run / PICTURES)
+    target = out or run / REPORT
+    write_whole(target, page(title, subtitle, chapters).encode())
+    return target
+
+
+def making(run: Path, title: str, settings: str) -> Chapter:
+    """The chapter with the settings of a run, and the machine and the packages it ran with."""
+    folded = [(title, settings)]
+    if (run / ENVIRONMENT).is_file():
+        folded.append(("Environment", json.dumps(read_object(run / ENVIRONMENT), indent=2)))
+    return Chapter("How it was made", folded=folded)
 
 
 def page(title: str, subtitle: str, chapters: Sequence[Chapter]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,23 +14,24 @@ from torch import nn
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import VariantAIError
+from variant_ai.core.inference.int8_check import softmax
 from variant_ai.core.nets.description import activations
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import uci
-from variant_ai.core.system.files import short_names, write_whole
+from variant_ai.core.system.files import short_names
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.measure.metric_tables import (
     TITLES,
-    WDL,
     mate_rows,
     number,
     percent,
     result_rows,
     top_title,
+    wdl_rows,
 )
 from variant_ai.core.train.measure.prediction import Predictor, TorchPredictor
-from variant_ai.core.train.pictures.canvas import Picture, write_pictures
+from variant_ai.core.train.pictures.canvas import Picture
 from variant_ai.core.train.pictures.data_set_pictures import DataSet, dataset_pictures
 from variant_ai.core.train.pictures.position_pictures import (
     Candidate,
@@ -46,14 +46,8 @@ from variant_ai.core.train.pictures.training_curves import (
     last_steps,
     learning_curves,
 )
-from variant_ai.core.train.report.report_page import Chapter, Table, page
-from variant_ai.core.train.run.run_folder import (
-    ENVIRONMENT,
-    PICTURES,
-    REPORT,
-    read_metrics,
-    read_object,
-)
+from variant_ai.core.train.report.report_page import Chapter, Table, making, write_page
+from variant_ai.core.train.run.run_folder import read_metrics
 from variant_ai.core.train.run.training_data import Prepared
 from variant_ai.core.train.run.training_settings import TrainConfig
 
@@ -101,17 +95,12 @@ def write_report(
     if prepared is not None:
         report("describing the games")
         chapters.append(_data(prepared, rules))
-    chapters.append(_making(folder, config))
-    every = [shown for chapter in chapters for shown in chapter.pictures]
-    write_pictures(every, folder / PICTURES)
-    target = out or folder / REPORT
+    chapters.append(making(folder, "Configuration", config.model_dump_json(indent=2)))
     subtitle = (
         f"{config.net.title}, trained on {counted(config.data.train_games, 'game')} in "
         f"{counted(results.get('steps', 0), 'step')} of {config.batch}; run directory {folder.name}."
     )
-    text = page(f"{config.variant}: report of a training", subtitle, chapters)
-    write_whole(target, text.encode())
-    return target
+    return write_page(folder, f"{config.variant}: report of a training", subtitle, chapters, out)
 
 
 # --- chapters ------------------------------------------------------------------------------------
@@ -175,16 +164,9 @@ def _quality(measured: Mapping[str, Any], pictures: Sequence[Picture]) -> Chapte
         names = ("policy_accuracy", "value_accuracy_sign", "value_loss")
         heads = (title, "positions", *(TITLES[name] for name in names))
         tables.append(Table("", heads, [_class_row(*item) for item in classes.items()]))
-    wdl = measured.get("wdl")
-    if wdl:
-        rows = [
-            (WDL["log_loss"], f"{wdl['log_loss']:.4f}"),
-            (WDL["brier"], f"{wdl['brier']:.4f}"),
-            (WDL["accuracy"], percent(wdl["accuracy"])),
-        ]
-        tables.append(Table("Win, draw, loss", ("", ""), rows))
-    mates = measured.get("mates")
-    if mates:
+    if wdl := measured.get("wdl"):
+        tables.append(Table("Win, draw, loss", ("", ""), wdl_rows(wdl)))
+    if mates := measured.get("mates"):
         tables.append(Table("Mate in one", ("", ""), mate_rows(mates)))
     bins = (measured.get("calibration") or {}).get("bins") or []
     measured_on = sum(found["positions"] for found in bins)
@@ -245,14 +227,6 @@ def _data(prepared: Prepared, rules: Rules) -> Chapter:
     )
 
 
-def _making(folder: Path, config: TrainConfig) -> Chapter:
-    folded = [("Configuration", config.model_dump_json(indent=2))]
-    environment = folder / ENVIRONMENT
-    if environment.is_file():
-        folded.append(("Environment", json.dumps(read_object(environment), indent=2)))
-    return Chapter("How it was made", folded=folded)
-
-
 # --- pictures of a position ----------------------------------------------------------------------
 
 
@@ -289,8 +263,7 @@ def policy_of(
         raise VariantAIError(
             f"an output of the net for {rules.fen(position)} is not a number: its training diverged"
         )
-    shares = np.exp(logits - logits.max())
-    shares /= shares.sum()
+    shares = softmax(logits)
     files = rules.spec.board.files
     candidates = [
         Candidate(

@@ -16,30 +16,32 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.inference.backends.torch_backend import find_checkpoint_folder
+from variant_ai.core.inference.backends.torch_backend import (
+    AVERAGE,
+    MODEL,
+    find_checkpoint_folder,
+    read_tensors,
+    step_folders,
+)
 from variant_ai.core.nets.checksums import CHECKSUMS, check_file, checksums_json, read_checksums
 from variant_ai.core.nets.interface import NetworkBuilder
+from variant_ai.core.nets.network import load_model
 from variant_ai.core.system.files import naming
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.run.run_folder import CONFIG, read_config, read_object
 from variant_ai.core.train.run.training_settings import TrainConfig
 
-MODEL, OPTIMISER = "model.safetensors", "optimiser.safetensors"
-AVERAGE = "average.safetensors"
-STATE = "state.json"
-_NAME = re.compile(r"step-(\d{8,})\Z")
+OPTIMISER, STATE = "optimiser.safetensors", "state.json"
 
 
 @dataclass
@@ -95,15 +97,15 @@ class Checkpoint:
         self.config(), self.state(), self.model(), self.optimiser(), self.average()
 
     def model(self) -> dict[str, Tensor]:
-        return _read_tensors(self.path / MODEL)
+        return read_tensors(self.path / MODEL)
 
     def optimiser(self) -> dict[str, Tensor]:
-        return _read_tensors(self.path / OPTIMISER)
+        return read_tensors(self.path / OPTIMISER)
 
     def average(self) -> dict[str, Tensor] | None:
         """The moving average of the weights, None if the training keeps none."""
         path = self.path / AVERAGE
-        return _read_tensors(path) if path.is_file() else None
+        return read_tensors(path) if path.is_file() else None
 
     def best(self) -> dict[str, Tensor]:
         """The weights to use: the moving average if there is one, else the last."""
@@ -186,10 +188,7 @@ def remove_leftovers(folder: Path) -> None:
 
 def list_checkpoints(folder: Path) -> list[Checkpoint]:
     """Complete checkpoints in a folder, oldest first."""
-    if not folder.is_dir():
-        return []
-    found = [(int(m[1]), p) for p in folder.iterdir() if (m := _NAME.match(p.name))]
-    return [Checkpoint(path) for _, path in sorted(found)]
+    return [Checkpoint(path) for path in step_folders(folder).values()]
 
 
 def newest_undamaged(folder: Path, report: Callable[[str], None]) -> Checkpoint | None:
@@ -238,34 +237,10 @@ def find_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(find_checkpoint_folder(path))
 
 
-def load_model(net: nn.Module, tensors: dict[str, Tensor], where: Path) -> None:
-    """Copy parameters and buffers into a net of the same shape. Raises DataError if one differs."""
-    own = net.state_dict()
-    wrong = [name for name in own if name not in tensors or own[name].shape != tensors[name].shape]
-    wrong += [name for name in tensors if name not in own]
-    if wrong:
-        raise DataError(
-            f"{where}: its weights do not fit the net it names ({len(wrong)} of {len(own)} "
-            f"tensors differ, the first is {wrong[0]})"
-        )
-    net.load_state_dict(tensors)
-
-
 def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Copy tensors into the layout of safetensors: row by row, sharing no memory."""
     return {name: t.detach().cpu().clone(memory_format=torch.contiguous_format)
             for name, t in tensors.items()}  # fmt: skip
-
-
-def _read_tensors(path: Path) -> dict[str, Tensor]:
-    try:
-        check_file(path)
-        tensors: dict[str, Tensor] = load_file(path)
-    except FileNotFoundError:
-        raise DataError(f"{path} is not there") from None
-    except SafetensorError as error:
-        raise DataError(f"{path} is damaged: {error}") from None
-    return tensors
 
 
 def _sync(path: Path) -> None:

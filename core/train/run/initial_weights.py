@@ -14,7 +14,7 @@ from variant_ai.core.nets.restore import net_config, restore, settle_norms
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.train.loop.position_source import Source
 from variant_ai.core.train.run.checkpoint import Checkpoint, find_checkpoint
-from variant_ai.core.train.run.training_settings import TrainConfig, own_spec, require_spec
+from variant_ai.core.train.run.training_settings import TrainConfig, model_info
 
 NORM_POSITIONS = 4096
 """Positions on which the statistics of the norms of a net from a file are computed."""
@@ -24,18 +24,16 @@ class CheckpointStart:
     """The weights of a checkpoint, with the running statistics of its norms."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
+        """Raises DataError if its configuration is missing or damaged."""
         self.checkpoint = checkpoint
         self.path = checkpoint.path
-
-    def own_spec(self, spec: VariantSpec) -> VariantSpec:
-        """The spec to train the net with if the user named `spec` (`ModelInfo.own_spec`)."""
-        return own_spec(self.checkpoint.config(), spec)
+        self.config = checkpoint.config()
+        self.info = model_info(self.config, self.path)
 
     def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
         """The configuration of the net. Raises DataError if it is of another variant or encoding."""
-        config = self.checkpoint.config()
-        require_spec(config, spec, str(self.path))
-        return config.net
+        self.info.require(spec)
+        return self.config.net
 
     def weights(
         self, train: Source, builders: Mapping[str, NetworkBuilder] | None
@@ -51,14 +49,12 @@ class FileStart:
         """Raises DataError if the file is damaged or not an ONNX model."""
         self.path = path
         self.file = read_model_file(path)
-
-    def own_spec(self, spec: VariantSpec) -> VariantSpec:
-        return self.file.info.own_spec(spec)
+        self.info = self.file.info
 
     def net(self, spec: VariantSpec, builders: Mapping[str, NetworkBuilder] | None) -> NetConfig:
         """The configuration of the net. Raises DataError if it is of another variant or encoding, or
         if it cannot be restored."""
-        self.file.info.require(spec)
+        self.info.require(spec)
         restore(self.path, builders)  # raises before anything is written
         return net_config(self.file.metadata, self.path)
 

@@ -4,7 +4,6 @@ turn a budget of minutes into steps by measuring this machine.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -24,10 +23,10 @@ from variant_ai.core.nets.interface import (
     choose_head,
     configure_for,
     find_builder,
+    spec_metadata,
 )
 from variant_ai.core.nets.network import first_layers
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.spec.hashing import encoding_hash, spec_hash
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.loop.device import choose_device, choose_precision
 from variant_ai.core.train.loop.distributed import ALONE, Workers
@@ -129,12 +128,9 @@ def prepare(
         by_epochs = max(1, round(epochs * per_epoch))
         steps = by_epochs if steps is None else min(steps, by_epochs)
     draft = TrainConfig(
-        variant=spec.variant,
-        spec_hash=spec_hash(spec),
-        encoding_hash=encoding_hash(spec),
-        spec=json.loads(spec.model_dump_json(by_alias=True, exclude_defaults=True)),
+        **spec_metadata(spec),
         net=net,
-        data=opened.config,
+        data=opened.data,
         steps=steps or 1_000_000,
         batch=batch,
         lr_max=lr_max,
@@ -154,7 +150,7 @@ def prepare(
         draft = _within_minutes(
             draft, request.minutes, begun, steps, train, validation, threads, builders
         )
-    return opened.prepared(_with_intervals(draft), encoder)
+    return Prepared(**vars(opened), config=_with_intervals(draft), encoder=encoder)
 
 
 def given_of(request: TrainRequest, model: type[BaseModel]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Protocol
 
+from variant_ai.core.system.closing import Closing
 from variant_ai.core.system.files import naming, write_whole
 from variant_ai.core.train.measure.metrics import for_json
 from variant_ai.core.train.run.run_folder import METRICS, TENSORBOARD, read_metrics
@@ -34,7 +35,7 @@ class NoObserver:
     def validating(self, step: int) -> None: ...
 
 
-class RunLog:
+class RunLog(Closing):
     """Writer of a run's log. When a run is resumed, it drops all events after `step`."""
 
     def __init__(
@@ -72,10 +73,7 @@ class RunLog:
                 if isinstance(value, int | float):
                     self._board.add_scalar(f"{kind}/{name}", value, step)
 
-    def __enter__(self) -> RunLog:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._file.close()
         if self._board is not None:
             self._board.close()

@@ -30,39 +30,30 @@ TrainSource = Sampler | MixedSampler
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A training ready to run."""
-
-    config: TrainConfig
-    encoder: Encoder
-    train: TrainSource
-    validation: Sampler | None
-    validation_games: tuple[NDArray[np.int64], ...] = ()
-    """Indices of the validation games, one array per store that contains them."""
-    seen: NDArray[np.bool_] | None = None
-    """[N] True for validation positions (in stored order) that occur in training with the same move."""
-
-    def validation_stores(self) -> list[Store]:
-        """Open the stores that `validation` samples, in its order."""
-        data = self.config.data
-        return [Store(path, self.encoder.spec) for path in data.validation_stores or data.stores]
-
-
-@dataclass(frozen=True)
 class OpenData:
     """Opened and split stores."""
 
-    config: DataConfig
+    data: DataConfig
     """With hashes and sizes filled in."""
     train: TrainSource
     validation: Sampler | None
     validation_games: tuple[NDArray[np.int64], ...]
+    """Indices of the validation games, one array per store that contains them."""
     seen: NDArray[np.bool_] | None
+    """[N] True for validation positions (in stored order) that occur in training with the same move."""
 
-    def prepared(self, config: TrainConfig, encoder: Encoder) -> Prepared:
-        return Prepared(
-            config, encoder, self.train, self.validation, self.validation_games, self.seen
-        )
+
+@dataclass(frozen=True)
+class Prepared(OpenData):
+    """A training ready to run."""
+
+    config: TrainConfig
+    encoder: Encoder
+
+    def validation_stores(self) -> list[Store]:
+        """Open the stores that `validation` samples, in its order."""
+        data = self.data
+        return [Store(path, self.encoder.spec) for path in data.validation_stores or data.stores]
 
 
 def parse_split(text: str, seed: int) -> SplitPlan | None:

@@ -37,7 +37,7 @@ from variant_ai.core.train.measure.evaluation import (
     summarise,
 )
 from variant_ai.core.train.measure.metrics import Scores
-from variant_ai.core.train.pictures import draw_curves
+from variant_ai.core.train.pictures.training_curves import learning_curves
 from variant_ai.core.train.report.model_card import model_card
 from variant_ai.core.train.report.run_report import write_report
 from variant_ai.core.train.run.run_folder import (
@@ -55,7 +55,7 @@ from variant_ai.core.train.run.run_folder import (
 )
 from variant_ai.core.train.run.run_log import Observer
 from variant_ai.core.train.run.training_data import Prepared, open_data
-from variant_ai.core.train.run.training_settings import TrainConfig, require_spec, run_spec
+from variant_ai.core.train.run.training_settings import TrainConfig, model_info, run_spec
 
 SLOW_RULES_LIMIT = 5_000
 """Positions that the baseline is measured on if legal moves take milliseconds (`fairy`)."""
@@ -115,7 +115,7 @@ def run_training(
     if not workers.first:
         return RunReport(folder, _summary(config, trained), trained.stopped)
     title = f"{config.variant}, {config.net.title}, {counted(config.data.train_games, 'game')}"
-    draw_curves(read_metrics(folder), folder / CURVES, title)
+    write_whole(folder / CURVES, learning_curves(read_metrics(folder), title).png)
     results = _summary(config, trained)
     if not trained.stopped:
         report("measuring the baseline")
@@ -173,7 +173,7 @@ def open_run(
             moved[name] = tuple(str(path.resolve()) for path in given)
     own = run_spec(config)
     if spec is not None:
-        require_spec(config, spec, str(folder))
+        model_info(config, folder).require(spec)
     encoder = Encoder(own, config.net.head)
     opened = open_data(
         own,
@@ -188,7 +188,8 @@ def open_run(
     placed: dict[str, Any] = {"threads": threads or config.threads}
     if device is not None:
         placed["device"] = str(choose_device(device))
-    return opened.prepared(config.model_copy(update={"data": opened.config, **placed}), encoder)
+    placed["data"] = opened.data
+    return Prepared(**vars(opened), config=config.model_copy(update=placed), encoder=encoder)
 
 
 def _summary(config: TrainConfig, trained: TrainResult) -> dict[str, Any]:
@@ -264,22 +265,18 @@ def export_net(
     OSError if the file cannot be written.
     """
     metadata = {
-        "variant": config.variant,
-        "spec_hash": config.spec_hash,
-        "encoding_hash": config.encoding_hash,
-        "encoder_version": str(ENCODER_VERSION),
+        **config.model_dump(include={"variant", "spec_hash", "encoding_hash", "spec", "batch"}),
+        "encoder_version": ENCODER_VERSION,
         "net": config.net.title,
         "net_config": config.net.model_dump(mode="json"),
-        "parameters": str(parameters(net)),
+        "parameters": parameters(net),
         "head": config.net.head,
-        "data_hashes": list(config.data.hashes),
+        "data_hashes": config.data.hashes,
         "data_split": config.data.split,
         "mirror": config.data.mirror,
-        "steps": str(step),
-        "batch": str(config.batch),
-        "metrics": dict(metrics),
+        "steps": step,
+        "metrics": metrics,
         "program": f"variant-ai {__version__}",
-        "spec": config.spec,
     }
     return export_onnx(net, path, metadata, shape=config.net.shape)
 

@@ -19,10 +19,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from variant_ai.core.data.game_record import Labels
-from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import ModelInfo
 from variant_ai.core.nets.interface import NetConfig
-from variant_ai.core.spec.hashing import encoding_hash
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.train.loop.optimisers import OPTIMISERS
 
@@ -307,24 +305,12 @@ class TrainConfig(Recipe):
         return name
 
 
-def own_spec(config: TrainConfig, spec: VariantSpec) -> VariantSpec:
-    """The spec that the net of a training uses if the user named `spec` (`ModelInfo.own_spec`)."""
-    own = json.dumps(config.spec)
-    return ModelInfo("", config.variant, config.encoding_hash, spec=own).own_spec(spec)
+def model_info(config: TrainConfig, where: Path) -> ModelInfo:
+    """Metadata of the net of a training; `where` it is, for messages."""
+    spec = json.dumps(config.spec)
+    return ModelInfo(str(where), config.variant, config.encoding_hash, spec=spec)
 
 
 def run_spec(config: TrainConfig) -> VariantSpec:
     """The spec in a configuration."""
     return VariantSpec.model_validate_json(json.dumps(config.spec))
-
-
-def require_spec(config: TrainConfig, spec: VariantSpec, where: str) -> None:
-    """Raise DataError if a run or checkpoint is of another variant or encoding."""
-    if config.variant != spec.variant:
-        raise DataError(f"{where} was trained for {config.variant}, not for {spec.variant}")
-    if config.encoding_hash != encoding_hash(spec):
-        raise DataError(
-            f"{where} was trained for another version of the {spec.variant} spec (encoding "
-            f"{config.encoding_hash}, the spec now has {encoding_hash(spec)}); its planes or moves "
-            "differ, so it must be trained again"
-        )

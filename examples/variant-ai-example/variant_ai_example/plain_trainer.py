@@ -11,7 +11,7 @@ from torch import nn
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.interface import NetworkBuilder
-from variant_ai.core.nets.network import outputs_of
+from variant_ai.core.nets.network import load_model, outputs_of
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.train.interface import BaseTrainer, TrainResult
 from variant_ai.core.train.loop.distributed import ALONE, Workers
@@ -20,7 +20,6 @@ from variant_ai.core.train.measure.prediction import predict
 from variant_ai.core.train.run.checkpoint import (
     TrainState,
     list_checkpoints,
-    load_model,
     save_checkpoint,
 )
 from variant_ai.core.train.run.run_log import NoObserver, Observer, RunLog

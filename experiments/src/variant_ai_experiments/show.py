@@ -122,7 +122,7 @@ def activations(
     from variant_ai.core.train.report.run_report import activation_pictures
     from variant_ai.core.train.run.checkpoint import find_checkpoint
     from variant_ai.core.train.run.run_folder import CONFIG
-    from variant_ai.core.train.run.training_settings import require_spec, run_spec
+    from variant_ai.core.train.run.training_settings import model_info, run_spec
     from variant_ai.plugins import registry
 
     if model.suffix == ONNX_SUFFIX:
@@ -134,7 +134,7 @@ def activations(
     checkpoint = find_checkpoint(model)
     config = checkpoint.config()
     spec = load_variant(variant) if variant else run_spec(config)
-    require_spec(config, spec, str(model))
+    model_info(config, model).require(spec)
     rules, position = _position(spec, fen, moves)
     net = checkpoint.build(config, registry().builders())
     drawn = activation_pictures(net, Encoder(spec, config.net.head), rules, position)
