@@ -133,7 +133,7 @@ def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
             }
             for kind in PieceTypes(spec).all
         ],
-        "rules": rules_in_words(spec),
+        "rules": list(rules_in_words(spec)),
         "input": {
             "shape": [len(input_planes(spec)), board.ranks, board.files],
             "planes": [asdict(plane) for plane in input_planes(spec)],

@@ -204,8 +204,8 @@ def test_plies_of_openings_give_no_samples(name: str, engine: str) -> None:
         assert np.array_equal(batch.planes[k], encoder.planes(wanted)[0])
         assert (batch.action[k], batch.value[k]) == (action, value)
         assert batch.plies_left[k] == lengths[game] - ply
-    game, ply, _ = Sampler(opened, encoder, batch=1, rules=rules, shuffle=False).locate(0)
-    assert (game, ply) == (0, 3)
+    first = Sampler(opened, encoder, batch=1, rules=rules, shuffle=False).places(0, 1)
+    assert (first.games[0], first.plies[0]) == (0, 3)
 
 
 @pytest.mark.parametrize("head", ["map", "flat"])
@@ -246,9 +246,9 @@ def test_mirrored_samples_have_mirrored_moves() -> None:
     batch = sampler.batch(0)
     flips = 0
     for k in range(64):
-        game, ply, flipped = sampler.locate(k)
+        game, ply, flipped, *_ = (int(at[0]) for at in sampler.places(k, 1))
         position, action = by_sample[known[game], ply]
-        assert np.array_equal(batch.planes[k], encoder.planes(position, mirrored=flipped)[0])
+        assert np.array_equal(batch.planes[k], encoder.planes(position, mirrored=bool(flipped))[0])
         assert batch.action[k] == (encoder.mirror_actions[action] if flipped else action)
         flips += flipped
     assert 16 < flips < 48

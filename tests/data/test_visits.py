@@ -405,7 +405,8 @@ def test_mirrored_positions_have_mirrored_labels() -> None:
     for step in range(sampler.steps_per_epoch):
         batch = sampler.batch(step)
         for k in range(16):
-            game_, ply, mirrored = sampler.locate(step * 16 + k)
+            game_, ply, flip, *_ = (int(at[0]) for at in sampler.places(step * 16 + k, 1))
+            mirrored = bool(flip)
             at = int(sampler._games.arrays.cumulative[game_]) + ply
             assert labels_of(batch, k) == pytest.approx(plain[mirrored][at])
             seen.add((at, mirrored))

@@ -108,6 +108,21 @@ class Order(NamedTuple):
     """Share of the samples whose move number restarts."""
 
 
+class Places(NamedTuple):
+    """Places of B samples of the endless sequence."""
+
+    games: NDArray[np.int64]
+    """[B] game, numbered among the sampled games."""
+    plies: NDArray[np.int64]
+    """[B] ply in the game."""
+    mirrored: NDArray[np.int64]
+    """[B] 1 for an image."""
+    positions: NDArray[np.int64]
+    """[B] position among all P."""
+    forgotten: NDArray[np.int64]
+    """[B] 1 if the move number restarts."""
+
+
 class BatchArrays(NamedTuple):
     """Arrays of a batch, as in `sampler.Batch`."""
 
@@ -170,28 +185,46 @@ def index_of(sample: Number, period: Number, shuffle: Number, seed: Number) -> N
 
 
 @njit
-def place_of(games: Games, order: Order, sample: Number) -> tuple[Number, Number, Truth]:
-    """(position, game, mirrored) of a sample of the endless sequence."""
-    sampled = games.chosen.shape[0] > 0
-    cumulative = games.cumulative
-    total = games.chosen.shape[0] if sampled else cumulative[cumulative.shape[0] - 1]
-    period = total * 2 if order.mirror else total
-    index = index_of(np.int64(sample), np.int64(period), order.shuffle, order.seed)
-    mirrored = index >= total
-    position = np.int64(index - total if mirrored else index)
-    if sampled:
-        position = games.chosen[position]
-    game = np.int64(games.block_game[position // BLOCK])
-    while cumulative[game + 1] <= position:
-        game += 1
-    return position, game, mirrored
-
-
-@njit
 def forgets(seed: Number, sample: Number, share: float) -> Truth:
     """Return True for the `share` of samples whose move number restarts."""
     noise = mix(np.uint64(seed) ^ mix(np.uint64(sample) ^ np.uint64(0x5A17)))
     return np.float64(noise >> np.uint64(11)) * 2.0**-53 < share
+
+
+@njit
+def find_places(games: Games, order: Order, first_sample: Number, out: Places) -> None:
+    """Find the B samples of the endless sequence from `first_sample` on."""
+    cumulative, chosen, numbers, found = games.cumulative, games.chosen, out.positions, out.games
+    count = found.shape[0]
+    sampled = chosen.shape[0] > 0
+    total = chosen.shape[0] if sampled else cumulative[cumulative.shape[0] - 1]
+    period = total * 2 if order.mirror else total
+    for k in range(count):
+        sample = np.int64(first_sample) + k
+        index = index_of(sample, np.int64(period), order.shuffle, order.seed)
+        out.mirrored[k] = index >= total
+        numbers[k] = index - total if index >= total else index
+        if sampled:
+            numbers[k] = chosen[numbers[k]]
+        found[k] = games.block_game[numbers[k] // BLOCK]
+        out.forgotten[k] = forgets(order.seed, sample, order.forget)
+    for k in range(count):
+        while cumulative[found[k] + 1] <= numbers[k]:
+            found[k] += 1
+        out.plies[k] = numbers[k] - cumulative[found[k]] + games.skipped[found[k]]
+
+
+@njit
+def label_of(
+    encoding: Encoding, positions: Position, i: Number, move: Number, mirrored: Number
+) -> Number:
+    """Action of a move of `positions[i]`, or of its image, in the policy of the net; -1 if none."""
+    action = action_of(encoding.policy, positions, i, move)
+    if action >= 0:
+        action = np.int64(encoding.action_table[action])
+    if action >= 0 and mirrored:
+        action = np.int64(encoding.mirror_actions[action])
+    return action
 
 
 @njit
@@ -244,126 +277,83 @@ def fill(
     encoding: Encoding,
     games: Games,
     frames: Frames,
-    order: Order,
-    first_sample: Number,
+    places: Places,
     out: BatchArrays,
-    failure: NDArray[np.int64],
+    failed: NDArray[np.int64],
 ) -> Number:
-    """Fill `out` with the B samples of the endless sequence from `first_sample` on.
+    """Fill `out` with the B samples at some places.
 
     `frames` as `replay_games` left them; choices, shares and weights of `out` are not used. Returns B,
-    or BAD_CODE or NO_ACTION with (game, ply) in `failure`.
+    or BAD_CODE or NO_ACTION with the index of the sample in `failed`.
     """
     # Samples lie all over memory. Each pass accesses one thing of all samples, so that the processor
     # waits for many of them at once; sample by sample, it would wait for each in turn.
-    codes, first_code, skipped, cumulative = (
-        games.codes,
-        games.first_code,
-        games.skipped,
-        games.cumulative,
-    )
-    block_game, results = games.block_game, games.results
-    stride, frame_first, kept_positions, seen = (
-        frames.stride,
-        frames.first,
-        frames.positions,
-        frames.seen,
-    )
-    rules, code_policy, policy = encoding.rules, encoding.codes, encoding.policy
-    action_table, mirror_actions = encoding.action_table, encoding.mirror_actions
-    seed, shuffle, forget = order.seed, order.shuffle, order.forget
-    planes, actions, values = out.planes, out.actions, out.values
-    plies_left, positions = out.plies_left, out.positions
-    count = actions.shape[0]
-    chosen = games.chosen
-    sampled = chosen.shape[0] > 0
-    total = chosen.shape[0] if sampled else cumulative[cumulative.shape[0] - 1]
-    period = total * 2 if order.mirror else total
-    game_of = np.empty(count, np.int64)
-    numbers = np.empty(count, np.int64)
-    flips = np.empty(count, np.int64)
-    for k in range(count):
-        index = index_of(np.int64(first_sample) + k, period, shuffle, seed)
-        flips[k] = index >= total
-        numbers[k] = index - total if index >= total else index
-        if sampled:
-            numbers[k] = chosen[numbers[k]]
-        game_of[k] = block_game[numbers[k] // BLOCK]
-    for k in range(count):
-        while cumulative[game_of[k] + 1] <= numbers[k]:
-            game_of[k] += 1
+    codes, first_code, stride, seen = games.codes, games.first_code, frames.stride, frames.seen
+    numbers, game_of, plies, flips = places.positions, places.games, places.plies, places.mirrored
+    rules, positions, values = encoding.rules, out.positions, out.values
+    count = values.shape[0]
     for k in range(count):
         game = game_of[k]
-        ply = numbers[k] - cumulative[game] + skipped[game]
-        positions[k] = kept_positions[frame_first[game] + ply // stride]
-        values[k] = np.float32(results[game])
-        plies_left[k] = np.float32(cumulative[game + 1] - numbers[k])
+        positions[k] = frames.positions[frames.first[game] + plies[k] // stride]
+        values[k] = np.float32(games.results[game])
+        out.plies_left[k] = np.float32(games.cumulative[game + 1] - numbers[k])
     for k in range(count):
-        game = game_of[k]
-        ply = numbers[k] - cumulative[game] + skipped[game]
-        first = first_code[game]
-        kept = ply // stride * stride
-        move = move_of(code_policy, positions, k, np.int64(codes[first + kept]))
-        for past in range(kept, ply):
+        first = first_code[game_of[k]]
+        kept = plies[k] // stride * stride
+        move = move_of(encoding.codes, positions, k, np.int64(codes[first + kept]))
+        for past in range(kept, plies[k]):
             if move < 0:
                 break
             replay_into(rules, positions, k, positions, k, move)
-            move = move_of(code_policy, positions, k, np.int64(codes[first + past + 1]))
+            move = move_of(encoding.codes, positions, k, np.int64(codes[first + past + 1]))
         if move < 0:
-            failure[0], failure[1] = game, ply
+            failed[0] = k
             return BAD_CODE
-        action = action_of(policy, positions, k, move)
-        if action >= 0:
-            action = np.int64(action_table[action])
-        if action < 0:
-            failure[0], failure[1] = game, ply
+        out.actions[k] = label_of(encoding, positions, k, move, flips[k])
+        if out.actions[k] < 0:
+            failed[0] = k
             return NO_ACTION
-        actions[k] = np.int64(mirror_actions[action]) if flips[k] else action
         side = np.int64(positions[k]["side"])
         if side == 1:
             values[k] = np.float32(0) - values[k]
         if seen.shape[0] > 0:
             positions[k]["repetitions"] = seen[numbers[k]]
-        if forgets(seed, np.int64(first_sample) + k, forget):
+        if places.forgotten[k]:
             positions[k]["ply"] = side
-    raw, inputs = np.int64(0), encoding.inputs
-    for k in range(planes.shape[0]):  # none if the encoder is not compiled
-        encode_into(rules, inputs, positions, k, planes, k, flips[k], raw)
+    raw = np.int64(0)
+    for k in range(out.planes.shape[0]):  # none if the encoder is not compiled
+        encode_into(rules, encoding.inputs, positions, k, out.planes, k, flips[k], raw)
     return count
 
 
 @njit
 def fill_choices(
     encoding: Encoding,
-    games: Games,
     visits: Visits,
-    order: Order,
-    first_sample: Number,
+    places: Places,
     out: BatchArrays,
-    failure: NDArray[np.int64],
+    failed: NDArray[np.int64],
 ) -> Number:
     """Fill choices and shares of the same samples after `fill`, from the visits of searches.
 
     `visits` are of the G games. Writes choices [B, K] and shares [B, K], padded with action 0 of
     share 0, and sets `actions` to the choice of the greatest share, the first of several. Without
-    visits the action set by `fill` has the whole share. Returns and failure as of `fill`.
+    visits the action set by `fill` has the whole share. Returns and `failed` as of `fill`.
 
     This is a separate pass, so that training on moves is not slowed down.
     """
-    skipped, cumulative = games.skipped, games.cumulative
     first_ply, ends, codes, weights = visits.first, visits.ends, visits.codes, visits.weights
     positions, actions, choices, shares = out.positions, out.actions, out.choices, out.shares
     count = actions.shape[0]
     for k in range(count):
-        number, game, flipped = place_of(games, order, np.int64(first_sample) + k)
-        ply = number - cumulative[game] + skipped[game]
+        game = places.games[k]
         for j in range(choices.shape[1]):
             choices[k, j] = 0
             shares[k, j] = np.float32(0)
         begin = end = np.int64(0)
         if first_ply[game] >= 0:
-            begin = ends[first_ply[game] + ply]
-            end = ends[first_ply[game] + ply + 1]
+            begin = ends[first_ply[game] + places.plies[k]]
+            end = ends[first_ply[game] + places.plies[k] + 1]
         if begin == end:
             choices[k, 0] = actions[k]
             shares[k, 0] = np.float32(1)
@@ -373,41 +363,36 @@ def fill_choices(
         for e in range(begin, end):
             move = move_of(encoding.codes, positions, k, np.int64(codes[e]))
             if move < 0:
-                failure[0], failure[1] = game, ply
+                failed[0] = k
                 return BAD_CODE
-            action = action_of(encoding.policy, positions, k, move)
-            if action >= 0:
-                action = np.int64(encoding.action_table[action])
+            action = label_of(encoding, positions, k, move, places.mirrored[k])
             if action < 0:
-                failure[0], failure[1] = game, ply
+                failed[0] = k
                 return NO_ACTION
-            choices[k, e - begin] = np.int64(encoding.mirror_actions[action]) if flipped else action
+            choices[k, e - begin] = action
             weight = np.int64(weights[e])
             whole += weight
             if weight > greatest:
                 greatest = weight
-                actions[k] = choices[k, e - begin]
+                actions[k] = action
         for e in range(begin, end):
             shares[k, e - begin] = np.float32(np.float64(weights[e]) / np.float64(whole))
     return count
 
 
 @njit
-def fill_targets(
-    games: Games, targets: Targets, order: Order, first_sample: Number, out: BatchArrays
-) -> None:
+def fill_targets(games: Games, targets: Targets, places: Places, out: BatchArrays) -> None:
     """Set values and weights of the same samples after `fill` to those of their targets."""
-    results, trains, searched = games.results, targets.trains, targets.values
     share, draw_value = np.float64(targets.share), np.float64(targets.draw_value)
     for k in range(out.values.shape[0]):
-        number, game, _ = place_of(games, order, np.int64(first_sample) + k)
-        bits = np.int64(trains[number])
-        result = np.float64(results[game])
+        number = places.positions[k]
+        bits = np.int64(targets.trains[number])
+        result = np.float64(games.results[places.games[k]])
         if result == 0:
             result = draw_value
         elif out.positions[k]["side"] == 1:
             result = -result
-        value = np.float64(searched[number])
+        value = np.float64(targets.values[number])
         has_result, has_value = (bits & TRAINS_VALUE) != 0, not np.isnan(value)
         label = np.float64(0)
         if has_result and has_value:
