@@ -140,10 +140,8 @@ class RulesEntry(LazyEntry):
         """The rules of a variant. Raises PluginError if they cannot be made or are not Rules."""
         from variant_ai.core.rules.interface import Rules
 
-        made = self.call(spec)
-        if not isinstance(made, Rules):
-            raise self.error("rules engine", f"made a {type(made).__name__}, not Rules")
-        return made
+        rules: Rules = self.require(self.call(spec), Rules, "rules engine")
+        return rules
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from variant_ai.core.errors import PluginError, SpecError, UnknownNameError, VariantAIError
-from variant_ai.core.factories import DIALECTS, INPUT_ENCODERS, LABEL_ENCODERS, RULES_ENGINES
 from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, home_path
 from variant_ai.plugins.hookspecs import (
     CommandEntry,
@@ -157,7 +156,7 @@ class Registry(PluginHost):
         spec = self._specs.get(path)
         if spec is None:
             self._offer()
-            spec = self._specs[path] = load_spec(path, known=_registered_names())
+            spec = self._specs[path] = load_spec(path, check_names=True)
         if expected and spec.variant != expected:
             raise SpecError(
                 f"the spec says `variant: {spec.variant}` but is registered as {expected!r}; "
@@ -283,16 +282,6 @@ class Made(dict[str, T]):
         if name in self.broken:
             raise PluginError(self.broken[name])
         raise KeyError(name)
-
-
-def _registered_names() -> dict[tuple[str, ...], tuple[str, tuple[str, ...]]]:
-    """Words of a spec that name something registered -> what it is, and the names that exist."""
-    return {
-        ("rules", "engine"): (RULES_ENGINES.kind, RULES_ENGINES.names),
-        ("encoder", "input"): (INPUT_ENCODERS.kind, INPUT_ENCODERS.names),
-        ("encoder", "labels"): (LABEL_ENCODERS.kind, LABEL_ENCODERS.names),
-        ("protocols",): (DIALECTS.kind, DIALECTS.names),
-    }
 
 
 @cache
