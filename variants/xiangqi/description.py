@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import (
     Position,
@@ -86,12 +88,7 @@ def _targets(origin: int, black: int, given: Description) -> tuple[int, ...]:
 
 def _squares(position: Position, code: int) -> list[int]:
     """Squares of a piece code, from a1 on."""
-    board = position.tobytes()[:SQUARES]
-    squares = []
-    square = board.find(code)
-    while square >= 0:
-        squares.append(square)
-        square = board.find(code, square + 1)
+    squares: list[int] = np.flatnonzero(position["board"][0, :SQUARES] == code).tolist()
     return squares
 
 
