@@ -120,12 +120,11 @@ def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Ite
 
 
 def _kings(spec: VariantSpec, home: Home) -> tuple[list[int], list[int]]:
-    kings: tuple[list[int], list[int]] = ([], [])
+    """Squares of the royal pieces of both players."""
     royal = royal_letters(spec)
-    for square, (colour, symbol) in sorted(home.items()):
-        if symbol in royal:
-            kings[colour].append(square)
-    return kings
+    there = [(colour, square) for square, (colour, symbol) in home.items() if symbol in royal]
+    first, second = (sorted(s for c, s in there if c == colour) for colour in (0, 1))
+    return first, second
 
 
 def _castling_issues(
@@ -171,11 +170,10 @@ def _shape_issues(spec: VariantSpec, side: _Side) -> Iterator[Issue]:
             "(the second player's is then k)",
         )
     rank = side.king_from // files
-    for who, text, end in (
-        ("king", walk.king, side.king_to),
-        ("rook", walk.rook, side.rook_to),
+    for who, text, start, end in (
+        ("king", walk.king, side.king_from, side.king_to),
+        ("rook", walk.rook, side.rook_from, side.rook_to),
     ):
-        start = side.king_from if who == "king" else side.rook_from
         if start // files != end // files:
             yield Issue((*path, who), f"{text!r} is not along one rank; accepted: such as 'e1-g1'")
         elif start // files != rank:
@@ -183,12 +181,12 @@ def _shape_issues(spec: VariantSpec, side: _Side) -> Iterator[Issue]:
             yield Issue((*path, who), message)
     if side.king_from == side.king_to and spec.rules.shuffle == "none":
         yield Issue((*path, "king"), f"the king does not move by {walk.king!r}")
-    if side.king_from == side.rook_from:
-        square = _name(side.king_from, spec)
-        yield Issue((*path, "rook"), f"king and rook both start on {square}")
-    if side.king_to == side.rook_to:
-        square = _name(side.king_to, spec)
-        yield Issue((*path, "rook"), f"king and rook both end on {square}")
+    for verb, king, rook in (
+        ("start", side.king_from, side.rook_from),
+        ("end", side.king_to, side.rook_to),
+    ):
+        if king == rook:
+            yield Issue((*path, "rook"), f"king and rook both {verb} on {_name(king, spec)}")
 
 
 def _home_issues(
