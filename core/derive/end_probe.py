@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from variant_ai.core.derive.piece_probe import COMPASS, PieceMoves
-from variant_ai.core.derive.probe_board import Pieces, ProbeBoard, VariantWith
+from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard, VariantWith
 from variant_ai.core.derive.rule_probe import promoted_symbol
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.spec.betza import parse_betza
@@ -186,14 +186,16 @@ def no_progress(
                 "move then, perhaps by counting material (`rules.points`), which is not probed"
             )
     reset = ["captures"]
-    for symbol, moves in pieces.items():
-        for move in (m for m in moves.seen[:200] if m.is_plain):
-            alone = {move.origin: symbol}
-            if move.text in board.neutral.legal_moves(board.fen(alone)):
-                if _clock(board.after(alone, move.text, rest="- - 6 9")) == 0:
-                    reset.append(symbol)
-                break
-    if any(_promotion_resets(board, moves) for s, moves in pieces.items() if s not in reset):
+    reset += [
+        symbol
+        for symbol, moves in pieces.items()
+        if _resets(board, symbol, [m for m in moves.seen[:200] if m.is_plain])
+    ]
+    if any(
+        _resets(board, symbol, [m for m in moves.seen if promoted_symbol(symbol, m)])
+        for symbol, moves in pieces.items()
+        if symbol not in reset
+    ):
         reset.append("promotions")
     if hand:
         drop = next((m for m in board.moves({}, hand=hand) if m.drop == hand), None)
@@ -204,10 +206,10 @@ def no_progress(
     return {"plies": plies, "reset": reset}
 
 
-def _promotion_resets(board: ProbeBoard, moves: PieceMoves) -> bool:
-    """Return True if the promotion of a piece on an empty board sets the count to 0."""
-    for move in (m for m in moves.seen if promoted_symbol(moves.symbol, m)):
-        alone = {move.origin: moves.symbol}
+def _resets(board: ProbeBoard, symbol: str, moves: Iterable[FairyMove]) -> bool:
+    """Return True if the first of some moves that a piece has on an empty board sets the count to 0."""
+    for move in moves:
+        alone = {move.origin: symbol}
         if move.text in board.neutral.legal_moves(board.fen(alone)):
             return _clock(board.after(alone, move.text, rest="- - 6 9")) == 0
     return False
@@ -405,30 +407,24 @@ def differing_ends(spec: VariantSpec) -> list[str]:
 def _differing_ends(spec: VariantSpec) -> list[str]:
     own = judge(spec, {})
     board = ProbeBoard(own, own)
-    rules, name = spec.rules, spec.fairy
+    rules = spec.rules
     found: list[str] = []
+
+    def compare(word: str, mine: object, theirs: object) -> None:
+        if mine != theirs:
+            found.append(f"rules.{word} is {mine}; Fairy-Stockfish's {spec.fairy}: {theirs}")
+
     unknown: list[str] = []
-    repeated = repetition(board, unknown)
+    repeated, fold = repetition(board, unknown), rules.repetition.fold
     if repeated["fold"] == NO_FOLD:
-        if rules.repetition.fold <= MAX_FOLD:
-            found.append(
-                f"rules.repetition.fold is {rules.repetition.fold}; Fairy-Stockfish's {name}: none up to "
-                f"{MAX_FOLD}"
-            )
+        if fold <= MAX_FOLD:
+            compare("repetition.fold", fold, f"none up to {MAX_FOLD}")
     elif not unknown:
         otherwise = rules.repetition.otherwise
         if otherwise == "draw" and rules.points is not None and rules.points.second:
             otherwise = "loss of first player"  # by points, where both have the same pieces
-        for word, mine in (("fold", rules.repetition.fold), ("otherwise", otherwise)):
-            if repeated[word] != mine:
-                found.append(
-                    f"rules.repetition.{word} is {mine}; Fairy-Stockfish's {name}: {repeated[word]}"
-                )
-    plies = no_progress(board, {}, "", [])["plies"]
-    if plies != rules.no_progress.plies:
-        found.append(
-            f"rules.no_progress.plies is {rules.no_progress.plies}; Fairy-Stockfish's {name}: {plies}"
-        )
-    if (stalemate := own.stalemate()) != rules.stalemate:
-        found.append(f"rules.stalemate is {rules.stalemate}; Fairy-Stockfish's {name}: {stalemate}")
+        compare("repetition.fold", fold, repeated["fold"])
+        compare("repetition.otherwise", otherwise, repeated["otherwise"])
+    compare("no_progress.plies", rules.no_progress.plies, no_progress(board, {}, "", [])["plies"])
+    compare("stalemate", rules.stalemate, own.stalemate())
     return found

@@ -118,11 +118,9 @@ class ProbeBoard:
                 found.append(FairyMove(text, match["drop"] or "", origin, target, match["rest"]))
         return found
 
-    def after(
-        self, pieces: Pieces, move: str, *, black: bool = False, rest: str = "- - 0 1"
-    ) -> str:
+    def after(self, pieces: Pieces, move: str, *, rest: str = "- - 0 1") -> str:
         """FEN after a move in a crafted position."""
-        return self.neutral.fen_after(self.fen(pieces, black=black, rest=rest), [move])
+        return self.neutral.fen_after(self.fen(pieces, rest=rest), [move])
 
     def square(self, name: str) -> int:
         return (int(name[1:]) - 1) * self.files + ord(name[0]) - ord("a")

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from variant_ai.core.derive import end_probe, rule_probe
-from variant_ai.core.derive.piece_probe import PieceMoves, probe_piece
+from variant_ai.core.derive.piece_probe import PieceMoves, PieceProbe
 from variant_ai.core.derive.probe_board import NEUTRAL, ProbeBoard, VariantWith
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, pyffish
+from variant_ai.core.rules.position import view
 
 _NAMES = {"P": "pawn", "N": "knight", "B": "bishop", "R": "rook", "Q": "queen", "K": "king"}
 
@@ -34,8 +35,8 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     if hand is None and dropped:
         hand = rule_probe.HandRules([s for s in order if s in dropped])
         missing.append("drops from an endless hand")
-    passing = rule_probe.captures_en_passant(board, probed)
-    for symbol, origins in passing.origins.items():
+    captors, double_steps = rule_probe.captures_en_passant(board, probed)
+    for symbol, origins in double_steps.items():
         _split_double_steps(probed[symbol], origins)
     king = royal[0] if royal else ""
     bare = end_probe.bare_king(board, king) if king else "none"
@@ -47,7 +48,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
         word = pieces[symbol]
         if symbol in royal:
             word["royal"] = True
-        if symbol in passing.captors:
+        if symbol in captors:
             word["passant"] = True
         if symbol in aliases:
             word["also"] = aliases[symbol]
@@ -214,7 +215,7 @@ def _probe_all(
     waiting = list(symbols)
     while waiting:
         symbol = waiting.pop(0)
-        probed[symbol] = probe_piece(board, symbol, prey)
+        probed[symbol] = PieceProbe(board, symbol, prey).run()
         for move in probed[symbol].seen:
             to = rule_probe.promoted_symbol(symbol, move)
             if to and to not in probed and to not in waiting:
@@ -226,7 +227,7 @@ def _probe_all(
             royal.append(symbol)
             checked = checked or fen
     for symbol in royal:
-        probed[symbol] = probe_piece(board, symbol, prey, royal=True)
+        probed[symbol] = PieceProbe(board, symbol, prey, royal=True).run()
     return probed, royal, checked
 
 
@@ -311,17 +312,12 @@ def _must_capture(
 def _sides(board: ProbeBoard) -> str:
     """`rotate` if the start position is turned, and not mirrored, for the second player."""
     home = board.pieces(board.start)
-    files, last = board.files, board.squares - 1
 
-    def turned(square: int, rotate: bool) -> int:
-        return (
-            last - square if rotate else (last // files - square // files) * files + square % files
-        )
+    def fits(sides: str) -> bool:
+        turned = {view(s, 1, board.files, board.ranks, sides): p for s, p in home.items()}
+        return {s: p.swapcase() for s, p in turned.items()} == home
 
-    def fits(rotate: bool) -> bool:
-        return {turned(s, rotate): p.swapcase() for s, p in home.items()} == home
-
-    return "rotate" if fits(True) and not fits(False) else "mirror"
+    return "rotate" if fits("rotate") and not fits("mirror") else "mirror"
 
 
 def input_planes_of(tree: Mapping[str, Any]) -> list[Any]:
