@@ -101,14 +101,6 @@ class Encoder:
         self.input.encode(positions, out, mirrored=mirrored, raw=raw)
         return out
 
-    def mirror_planes(self, planes: Planes) -> Planes:
-        """Return planes [..., H, W] with left and right exchanged, as a copy.
-
-        Raises SpecError for a spec without `symmetry: [files]`.
-        """
-        self._require_symmetry()
-        return np.ascontiguousarray(planes[..., ::-1])
-
     # --- policy --------------------------------------------------------------------------------
 
     def action(self, position: Position, move: int) -> int:
