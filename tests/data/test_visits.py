@@ -89,7 +89,7 @@ def test_a_store_without_visits_is_what_it_was(tmp_path: Path) -> None:
     shard = ["MOVE", "FACT", "NOTE"]
     assert kinds == ["HEAD", "RUN ", *shard, *shard, "END "]
     store = read(path)
-    assert store.visits is None and store.raw_visits(0) is None
+    assert store.visits is None and store.raw(0)[2] is None
     assert store.info.games_with_visits == 0
 
 
@@ -139,9 +139,9 @@ def test_the_content_hash_covers_visits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("visits", "message"),
     [
-        ([()] * 4, "visits of 4 plies for a game of 5 plies"),
-        ([((1, 0),), *[()] * 4], "ply 1: 0 visits of a move; accepted: 1 to 4294967295"),
-        ([*[()] * 4, ((1, 1 << 32),)], "ply 5: 4294967296 visits"),
+        ([()] * 4, "4 visits for a game of 5 plies"),
+        ([((1, 0),), *[()] * 4], "ply 1: visits 0; accepted: 1 to 4294967295"),
+        ([*[()] * 4, ((1, 1 << 32),)], "ply 5: visits 4294967296"),
     ],
 )
 def test_invalid_visits_are_rejected(tmp_path: Path, visits: list[PlyVisits], message: str) -> None:

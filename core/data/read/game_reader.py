@@ -8,6 +8,7 @@ registered with `register_readers`; those of `core_readers` serve every variant.
 from __future__ import annotations
 
 import io
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -125,6 +126,11 @@ def too_long(name: str, size: int, limit: int, text: str) -> str:
     return (
         f"{name} has {size:,} characters, at most {limit:,} are accepted; it begins {text[:20]!r}"
     )
+
+
+def plain_name(text: str) -> str:
+    """Return a name reduced to its letters and digits, in small letters."""
+    return re.sub(r"[\W_]+", "", text.casefold())
 
 
 def set_moves(game: RawGame, words: list[str]) -> None:

@@ -113,7 +113,7 @@ class _Item(NamedTuple):
 
 @dataclass
 class Importer:
-    """One import. Callbacks are called in the thread that calls `run`."""
+    """One import, by one call of `run`. Callbacks are called in the thread that calls `run`."""
 
     readers: Sequence[GameReader]
     make_resolver: MakeResolver
@@ -128,14 +128,16 @@ class Importer:
     """Called after every batch."""
     stop: Callable[[], bool] = lambda: False
     """Called between games; True ends the import, and finished games are kept."""
-    _report: ImportReport = field(default_factory=ImportReport, init=False)
-    _done: _Place = field(default=_BEGINNING, init=False)
-    """Place behind the items that are finished."""
-    _sink: GameSink | None = field(default=None, init=False)
-    _current: tuple[_Item, int] | None = field(default=None, init=False)
-    """Item that is being added, and the number of games that the sink had before it."""
-    _resumed: Mapping[str, Any] | None = field(default=None, init=False)
-    """Mark at which this import resumes."""
+
+    def __post_init__(self) -> None:
+        self._report = ImportReport()
+        self._done = _BEGINNING
+        """Place behind the items that are finished."""
+        self._sink: GameSink | None = None
+        self._current: tuple[_Item, int] | None = None
+        """Item that is being added, and the number of games that the sink had before it."""
+        self._resumed: Mapping[str, Any] | None = None
+        """Mark at which this import resumes."""
 
     def run(
         self,
@@ -149,9 +151,7 @@ class Importer:
         and the report covers both imports. Raises DataError if the files have changed, and errors of
         the sink such as DataError for a full disk.
         """
-        report = self._report = ImportReport()
-        self._done, self._sink, self._resumed = _BEGINNING, sink, resume
-        self._current = None
+        report, self._sink, self._resumed = self._report, sink, resume
         started = time.monotonic()
         items = self._items(paths, report)
         if resume is not None:

@@ -20,7 +20,7 @@ from variant_ai.core.data.game_record import TRAINS_POLICY, TRAINS_VALUE
 from variant_ai.core.data.store.visits import Visits
 from variant_ai.core.encoding.encoding_kernels import action_of, encode_into, move_of
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
-from variant_ai.core.jit import Number, Truth, njit
+from variant_ai.core.jit import Number, njit
 from variant_ai.core.jit.arrays import Floats2D, Longs2D
 from variant_ai.core.rules.kernel.make_move import replay_into
 from variant_ai.core.rules.kernel.table_layout import Tables
@@ -176,22 +176,6 @@ def shuffled(index: Number, n: Number, seed: Number, epoch: Number) -> Number:
 
 
 @njit
-def index_of(sample: Number, period: Number, shuffle: Number, seed: Number) -> Number:
-    """Index, in its epoch of `period` samples, of a sample of the endless sequence: below N a sampled
-    position, from N on the image of `index - N`."""
-    epoch = sample // period
-    index = sample - epoch * period
-    return shuffled(index, period, seed, epoch) if shuffle else index
-
-
-@njit
-def forgets(seed: Number, sample: Number, share: float) -> Truth:
-    """Return True for the `share` of samples whose move number restarts."""
-    noise = mix(np.uint64(seed) ^ mix(np.uint64(sample) ^ np.uint64(0x5A17)))
-    return np.float64(noise >> np.uint64(11)) * 2.0**-53 < share
-
-
-@njit
 def find_places(games: Games, order: Order, first_sample: Number, out: Places) -> None:
     """Find the B samples of the endless sequence from `first_sample` on."""
     cumulative, chosen, numbers, found = games.cumulative, games.chosen, out.positions, out.games
@@ -201,13 +185,17 @@ def find_places(games: Games, order: Order, first_sample: Number, out: Places) -
     period = total * 2 if order.mirror else total
     for k in range(count):
         sample = np.int64(first_sample) + k
-        index = index_of(sample, np.int64(period), order.shuffle, order.seed)
+        epoch = sample // period
+        index = sample - epoch * period
+        if order.shuffle:
+            index = shuffled(index, period, order.seed, epoch)
         out.mirrored[k] = index >= total
         numbers[k] = index - total if index >= total else index
         if sampled:
             numbers[k] = chosen[numbers[k]]
         found[k] = games.block_game[numbers[k] // BLOCK]
-        out.forgotten[k] = forgets(order.seed, sample, order.forget)
+        noise = mix(np.uint64(order.seed) ^ mix(np.uint64(sample) ^ np.uint64(0x5A17)))
+        out.forgotten[k] = np.float64(noise >> np.uint64(11)) * 2.0**-53 < order.forget
     for k in range(count):
         while cumulative[found[k] + 1] <= numbers[k]:
             found[k] += 1

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,55 +56,15 @@ class GameArrays(Protocol):
         """[G] index into `starts`."""
 
 
-@dataclass(slots=True)
-class SampledGames:
+class SampledGames(NamedTuple):
     """Sampled games of all stores, one after the other."""
 
     arrays: Games
     origins: NDArray[np.int64]
     """[G, 2] number of the store, index within it."""
-    visits: Visits | None = None
-    targets: Targets | None = None
+    visits: Visits | None
+    targets: Targets | None
     """None if every label is a move or visits, and a result."""
-
-    @property
-    def positions(self) -> NDArray[np.int64]:
-        """[N] the sampled positions among all P."""
-        chosen = self.arrays.chosen
-        return chosen if len(chosen) else np.arange(self.arrays.cumulative[-1])
-
-    @property
-    def size(self) -> int:
-        """N."""
-        return len(self.arrays.chosen) or int(self.arrays.cumulative[-1])
-
-    @property
-    def max_choices(self) -> int:
-        """Most moves with visits in one position."""
-        return 0 if self.visits is None else self.visits.max_moves
-
-    @property
-    def plies(self) -> NDArray[np.int64]:
-        """[G] length of whole games."""
-        return np.diff(self.arrays.cumulative) + self.arrays.skipped
-
-    def searched(self) -> int:
-        """Number of sampled positions with visits."""
-        if self.visits is None:
-            return 0
-        games, positions = self.games_of(self.positions), self.positions
-        first = self.visits.first[games]
-        ply = positions - self.arrays.cumulative[games] + self.arrays.skipped[games]
-        at = (first + ply)[first >= 0]
-        return int((self.visits.ends[at + 1] > self.visits.ends[at]).sum())
-
-    def valued(self) -> int:
-        """Number of sampled positions with a value of the search that is learnt."""
-        return 0 if self.targets is None else int((~np.isnan(self.targets.values)).sum())
-
-    def games_of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Game of each of some positions."""
-        return np.searchsorted(self.arrays.cumulative, positions, "right").astype(np.int64) - 1
 
 
 def gather_games(
@@ -250,13 +209,13 @@ def _taught(targets: Targets | None) -> NDArray[np.int64]:
     return chosen if len(chosen) < len(targets.trains) else np.zeros(0, np.int64)
 
 
-def make_frames(games: SampledGames, encoding: Encoding, repetitions: bool, memory: int) -> Frames:
+def make_frames(games: Games, encoding: Encoding, repetitions: bool, memory: int) -> Frames:
     """Replay all games and keep as many positions as fit into `memory` bytes.
 
     `repetitions`: count earlier occurrences of each position. Raises DataError for a move that is
     not possible in its position.
     """
-    plies = games.plies
+    plies = np.diff(games.cumulative) + games.skipped
     stride = MIN_STRIDE
     while int((-(-plies // stride)).sum()) * POSITION.itemsize > memory and stride < MAX_STRIDE:
         stride *= 2
@@ -267,10 +226,10 @@ def make_frames(games: SampledGames, encoding: Encoding, repetitions: bool, memo
         stride,
         first,
         np.zeros(int(counts.sum()), POSITION),
-        np.zeros(games.arrays.cumulative[-1] if repetitions else 0, np.int8),
+        np.zeros(games.cumulative[-1] if repetitions else 0, np.int8),
     )
     keys = np.empty(plies.max() if repetitions else 0, np.uint64)
-    replayed = replay_games(encoding, games.arrays, frames, keys)
+    replayed = replay_games(encoding, games, frames, keys)
     if replayed < len(plies):
         raise DataError(
             f"game {replayed + 1} of the sampled games has a move that is not possible in its position: "

@@ -195,9 +195,11 @@ class Sampler(BatchMaker):
         values = ValueLabels.parse(value_labels)
         self._games = gather_games(stores, games, labels, values, draw_value)
         self.labels: Labels = labels
-        self.choices = 0 if labels == "move" else max(1, self._games.max_choices)
+        most = 0 if self._games.visits is None else self._games.visits.max_moves
+        self.choices = 0 if labels == "move" else max(1, most)
         """K: choices of a sample."""
-        self.positions = self._games.size
+        arrays = self._games.arrays
+        self.positions = len(arrays.chosen) or int(arrays.cumulative[-1])
         """N: positions of the chosen games that teach something."""
         repetitions = any(p.item == "repetitions" for p in encoder.input_planes)
         self._repetitions = repetitions
@@ -213,7 +215,7 @@ class Sampler(BatchMaker):
         )
         self._frames: replay.Frames | None = None
         if compiled:
-            self._frames = make_frames(self._games, self._encoding, repetitions, memory)
+            self._frames = make_frames(arrays, self._encoding, repetitions, memory)
         elif rules is None:
             raise SpecError(f"{encoder.spec.variant} runs on fairy: pass its rules to the sampler")
 
@@ -224,12 +226,19 @@ class Sampler(BatchMaker):
     @property
     def searched(self) -> int:
         """Number of positions with visits of a search; 0 with the labels `move`."""
-        return self._games.searched()
+        visits = self._games.visits
+        if visits is None:
+            return 0
+        places = self.places(0, *self._sweep())
+        first = visits.first[places.games]
+        at = (first + places.plies)[first >= 0]
+        return int((visits.ends[at + 1] > visits.ends[at]).sum())
 
     @property
     def valued(self) -> int:
         """Number of positions whose value label has a value of the search."""
-        return self._games.valued()
+        targets = self._games.targets
+        return 0 if targets is None else int((~np.isnan(targets.values)).sum())
 
     def new_batch(self, size: int | None = None, choices: int | None = None) -> Batch:
         """Return an empty batch, of the sampler's own size and K by default."""

@@ -95,11 +95,6 @@ class Scan:
     end: int
     size: int
 
-    @property
-    def cut_short(self) -> int:
-        """Bytes after the last complete block, left by a killed writer; 0 in a finished file."""
-        return self.size - self.end
-
 
 def scan(file: BinaryIO | io.FileIO, name: str) -> Scan:
     """Read all heads, but not the bodies.

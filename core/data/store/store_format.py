@@ -16,7 +16,7 @@ MOVE, FACT, ROOT and NOTE of a shard follow one another in this order; NOTE ends
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,7 +24,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.game_record import GameRecord, Result
+from variant_ai.core.data.game_record import (
+    MAX_GENERATION,
+    MAX_VISITS,
+    TRAINS_ALL,
+    GameRecord,
+    Result,
+)
 from variant_ai.core.data.store.blocks import Scan, scan
 from variant_ai.core.data.store.columns import (
     ColumnError,
@@ -347,7 +353,7 @@ def finished(found: Scan) -> tuple[int, int]:
 
 def unfinished(found: Scan, path: Path, shards: int) -> str:
     """Description of what a killed writer left; `''` for a store that was closed."""
-    if found.blocks[-1].kind == END and not found.cut_short:
+    if found.blocks[-1].kind == END and found.end == found.size:
         return ""
     torn = found.size - finished(found)[0]
     lost = f", dropping {counted(torn, 'byte')} of an unfinished shard" if torn else ""
@@ -381,11 +387,26 @@ def check_record(record: GameRecord) -> None:
     """Raises DataError if a record cannot be written."""
     if record.result not in CODE_OF:
         raise DataError(f"result {record.result!r} is not one of {', '.join(CODE_OF)}")
-    for name in ("scores", "clocks"):
+    for name in ("scores", "clocks", "visits", "root_values", "trains"):
         values = getattr(record, name)
         if values is not None and len(values) != record.plies:
             raise DataError(f"{len(values)} {name} for a game of {counted(record.plies, 'ply')}")
-    for name in ("white_elo", "black_elo"):
-        rating = getattr(record, name)
-        if rating is not None and not -(1 << 31) < rating < 1 << 31:
-            raise DataError(f"{name.replace('_', ' ')} {rating} is not a rating")
+    rating = (1 << 31) - 1
+    numbers: tuple[tuple[str, Iterable[tuple[int, float | None]], int, int], ...] = (
+        ("white elo", [(0, record.white_elo)], -rating, rating),
+        ("black elo", [(0, record.black_elo)], -rating, rating),
+        ("generation", [(0, record.generation)], 0, MAX_GENERATION),
+        ("trains", enumerate(record.trains or (), 1), 0, TRAINS_ALL),
+        ("root value", enumerate(record.root_values or (), 1), -1, 1),
+        (
+            "visits",
+            ((ply, n) for ply, moves in enumerate(record.visits or (), 1) for _, n in moves),
+            1,
+            MAX_VISITS,
+        ),
+    )
+    for name, of_plies, low, high in numbers:
+        for ply, number in of_plies:
+            if number is not None and not low <= number <= high:
+                where = f"ply {ply}: " if ply else ""
+                raise DataError(f"{where}{name} {number}; accepted: {low} to {high}")

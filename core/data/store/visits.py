@@ -12,7 +12,6 @@ in total.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import (
-    MAX_GENERATION,
     MAX_VISITS,
     TRAINS_ALL,
     GameRecord,
@@ -44,8 +42,6 @@ from variant_ai.core.data.store.store_format import (
     read_codes,
 )
 from variant_ai.core.data.store.stored_moves import Codes, RulesCodec
-from variant_ai.core.errors import DataError
-from variant_ai.core.system.text_tables import counted
 
 STEPS = 10_000
 """Root values are kept as whole multiples of 1 / STEPS."""
@@ -198,28 +194,6 @@ def join_visits(parts: Sequence[tuple[int, Visits | None]]) -> Visits | None:
 # --- the ROOT block -------------------------------------------------------------------------------
 
 
-def check_searches(record: GameRecord) -> None:
-    """Raises DataError if visits, root values, `trains` or generation of a record cannot be written."""
-    lists = {"visits": record.visits, "root values": record.root_values, "trains": record.trains}
-    for name, values in lists.items():
-        if values is not None and len(values) != record.plies:
-            raise DataError(
-                f"{name} of {counted(len(values), 'ply')} for a game of {counted(record.plies, 'ply')}"
-            )
-    for ply, visited in enumerate(record.visits or (), 1):
-        for _, count in visited:
-            if not 1 <= count <= MAX_VISITS:
-                raise DataError(f"ply {ply}: {count} visits of a move; accepted: 1 to {MAX_VISITS}")
-    for ply, value in enumerate(record.root_values or ()):
-        if value is not None and not -1 <= value <= 1:
-            raise DataError(f"ply {ply}: root value {value}; accepted: -1 to 1")
-    for ply, bits in enumerate(record.trains or ()):
-        if not 0 <= bits <= TRAINS_ALL:
-            raise DataError(f"ply {ply}: trains {bits}; accepted: 0 to {TRAINS_ALL}")
-    if record.generation is not None and not 0 <= record.generation <= MAX_GENERATION:
-        raise DataError(f"generation {record.generation}; accepted: 0 to {MAX_GENERATION}")
-
-
 def pack_root(games: Sequence[Pending], squares: int) -> tuple[bytes, int, int] | None:
     """Body of the ROOT block of a shard, and how many of its games and plies have visits; None if no
     game has a column of it."""
@@ -247,7 +221,7 @@ def pack_root(games: Sequence[Pending], squares: int) -> tuple[bytes, int, int] 
 
 
 def _step(value: float | None) -> int | None:
-    return None if value is None or math.isnan(value) else round(value * STEPS)
+    return None if value is None else round(value * STEPS)
 
 
 class RootBlock:
