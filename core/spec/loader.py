@@ -28,7 +28,7 @@ from variant_ai.core.spec.files.yaml_reader import (
     yaml_path,
 )
 from variant_ai.core.spec.inheritance import read_spec_file, read_spec_tree
-from variant_ai.core.spec.issues import Issue, unknown_words
+from variant_ai.core.spec.issues import unknown_words
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
 
@@ -67,9 +67,9 @@ def _parsed_spec(tree: YamlNode, where: str, check_names: bool) -> VariantSpec:
         if isinstance(given, tuple):
             issues += unknown_words(path, registered.kind, given, names)
         elif given not in names:
-            issues.append(Issue(path, unknown(registered.kind, given, names)))
+            issues.append((path, unknown(registered.kind, given, names)))
     if issues:
-        raise located_error((located_message(tree, i.path, i.message) for i in issues), where)
+        raise located_error((located_message(tree, *issue) for issue in issues), where)
     return spec
 
 
