@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,8 +24,6 @@ from variant_ai.plugins.hookspecs import (
 from variant_ai.plugins.host import FACTORIES, PluginHost, PluginInfo
 
 if TYPE_CHECKING:
-    import importlib.metadata
-
     from variant_ai.core.data.read.game_reader import GameReader
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.nets import NetworkBuilder
@@ -41,14 +39,10 @@ SPEC_PATH = "or a YAML spec by its path, such as ./mine.yaml (`variant-ai spec d
 class Registry(PluginHost):
     """Everything that plugins registered, typed."""
 
-    def __init__(
-        self,
-        entry_points: Iterable[importlib.metadata.EntryPoint] | None = None,
-        environ: Mapping[str, str] | None = None,
-    ) -> None:
-        """Entry points and environment are those of the installation unless given."""
-        self._specs: dict[Path, VariantSpec] = {}
-        super().__init__(entry_points, environ)
+    @cached_property
+    def _specs(self) -> dict[Path, VariantSpec]:
+        """Specs that were read, by file."""
+        return {}
 
     @property
     def plugins(self) -> tuple[PluginInfo, ...]:
