@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 
 from variant_ai.core.errors import SpecError
 from variant_ai.core.spec.betza import LAME, LEAPS, Movement, Step, parse_betza
@@ -38,7 +37,7 @@ def write_betza(movements: Iterable[Movement]) -> str:
 
 def _style(move: Movement) -> Movement:
     """The movement without its direction."""
-    return replace(move, dx=0, dy=0)
+    return move._replace(dx=0, dy=0)
 
 
 def _order(style: Movement) -> tuple[bool, bool, int, bool, str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from variant_ai.core.derive.betza_writer import write_betza
+from variant_ai.core.derive.probe_board import Words
 from variant_ai.core.derive.spec_draft import draft, input_planes_of
 from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import MoveError, SpecError, UnknownNameError, VariantAIError
@@ -68,7 +69,7 @@ class Derivation:
     """A draft, the engine it is for, and notes on it."""
 
     variant: str
-    tree: dict[str, Any] = field(default_factory=dict)
+    tree: Words = field(default_factory=dict)
     """The spec, as its YAML file has it."""
     engine: str = ""
     """`kernel` or `fairy`; empty if the variant has no spec."""
@@ -130,7 +131,7 @@ def _derive(name: str, ini: str | None, positions: int, seed: int) -> Derivation
     return found
 
 
-def _kernel_fails(tree: dict[str, Any], positions: int, seed: int) -> str:
+def _kernel_fails(tree: Words, positions: int, seed: int) -> str:
     """Return why the kernel does not play a draft as Fairy-Stockfish does; empty if it does."""
     try:
         spec = read_tree(tree)
@@ -163,7 +164,7 @@ def read_tree(tree: Mapping[str, Any]) -> VariantSpec:
 # with diagonals. A shipped spec has the words for them.
 
 
-def drafts_with_parents(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def drafts_with_parents(tree: Words) -> Iterator[Words]:
     """Yield drafts that extend a shipped spec with rules that probing cannot find, in every combination
     with and without each of these rules. tree: the draft that probing gave."""
     for name, path in builtin_specs().items():
@@ -177,7 +178,7 @@ def drafts_with_parents(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield _child(name, parent, tree, left_out)
 
 
-def _begins_alike(parent: VariantSpec, tree: dict[str, Any]) -> bool:
+def _begins_alike(parent: VariantSpec, tree: Words) -> bool:
     """Return True if a variant has the board and the first position of a shipped one."""
     size = (tree["board"]["files"], tree["board"]["ranks"])
     home = tree["rules"]["start"].split()[0]
@@ -186,11 +187,9 @@ def _begins_alike(parent: VariantSpec, tree: dict[str, Any]) -> bool:
     )
 
 
-def _child(
-    name: str, parent: VariantSpec, tree: dict[str, Any], left_out: list[str]
-) -> dict[str, Any]:
+def _child(name: str, parent: VariantSpec, tree: Words, left_out: list[str]) -> Words:
     """A spec that extends the shipped one `name`, without some words of its rules."""
-    rules: dict[str, Any] = dict.fromkeys(left_out)
+    rules: Words = dict.fromkeys(left_out)
     by_points = parent.rules.points is not None and "points" not in left_out
     for word in PROBED:
         mine, theirs = tree["rules"][word], getattr(parent.rules, word)
@@ -209,7 +208,7 @@ def _child(
 # --- the engine fairy ----------------------------------------------------------------------------
 
 
-def draft_for_fairy(tree: dict[str, Any], seed: int, notes: list[str]) -> dict[str, Any]:
+def draft_for_fairy(tree: Words, seed: int, notes: list[str]) -> Words:
     """Return a draft for the engine `fairy` in which every move that random games meet has an
     action. Raises SpecError, MoveError if there is none."""
     tree = json.loads(json.dumps(tree))
@@ -246,7 +245,7 @@ def _is_playable(tree: Mapping[str, Any]) -> bool:
     return True
 
 
-def _leave_rules_to_the_engine(tree: dict[str, Any]) -> None:
+def _leave_rules_to_the_engine(tree: Words) -> None:
     """Take away the words that say nothing about which moves can ever exist."""
     for piece in tree["pieces"].values():
         _join_zones(piece)
@@ -259,7 +258,7 @@ def _leave_rules_to_the_engine(tree: dict[str, Any]) -> None:
     tree["input"] = input_planes_of(tree)
 
 
-def _join_zones(piece: dict[str, Any]) -> None:
+def _join_zones(piece: Words) -> None:
     """Move every Betza word of a piece into `moves`: the engine knows the zones."""
     words = [piece["moves"], *piece.pop("from", {}).values()]
     piece["moves"] = "".join(words) or "K"
@@ -307,7 +306,7 @@ def _gap(spec: VariantSpec, seed: int) -> tuple[Gap | None, bool]:
     return None, unstored
 
 
-def _close(tree: dict[str, Any], symbol: str, dx: int, dy: int, to: str) -> None:
+def _close(tree: Words, symbol: str, dx: int, dy: int, to: str) -> None:
     """Give a piece a displacement, or a promotion, that it was seen to have."""
     piece = tree["pieces"][symbol]
     everywhere = f"rank 1-{tree['board']['ranks']}"

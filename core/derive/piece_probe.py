@@ -38,6 +38,8 @@ class PieceMoves:
     """Squares on which it has no move at all."""
 
 
+Probed = dict[str, PieceMoves]
+"""Symbols and their moves."""
 Zone = frozenset[int] | None
 """Squares on which a movement exists; None is everywhere."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant
 from variant_ai.core.spec.zones import square_name
@@ -33,6 +33,8 @@ NEUTRAL = {
 
 VariantWith = Callable[[Mapping[str, str]], FairyVariant]
 """The variant with some settings changed."""
+Words = dict[str, Any]
+"""A part of a spec as data: its words, and what is given for each."""
 Pieces = Mapping[int, str]
 """Square -> symbol as in a FEN, capital letters for the first player: `N`, `+P`, `q~`."""
 CELL = re.compile(r"[0-9]+|\+?[A-Za-z]~?|\*")

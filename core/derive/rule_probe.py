@@ -6,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
 
-from variant_ai.core.derive.piece_probe import PieceMoves
-from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard, VariantWith
+from variant_ai.core.derive.piece_probe import PieceMoves, Probed
+from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard, VariantWith, Words
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.rules.position import view
 
@@ -52,9 +51,7 @@ def is_royal(board: ProbeBoard, symbol: str, attackers: Iterable[PieceMoves]) ->
 # --- promotion -----------------------------------------------------------------------------------
 
 
-def promotion(
-    board: ProbeBoard, moves: PieceMoves, order: list[str], notes: list[str]
-) -> dict[str, Any]:
+def promotion(board: ProbeBoard, moves: PieceMoves, order: list[str], notes: list[str]) -> Words:
     """Return `promotes:` from the moves that were met while a piece was probed; empty if there were
     none."""
     choices: dict[tuple[int, int], set[str]] = defaultdict(set)
@@ -76,7 +73,7 @@ def promotion(
     to = ordered(every)
     ways = plain | set(choices)
     at = frozenset(t for _, t in choices if all(w in choices for w in ways if w[1] == t))
-    word: dict[str, Any] = {"at": board.zone(at or frozenset(range(board.squares))), "to": to}
+    word: Words = {"at": board.zone(at or frozenset(range(board.squares))), "to": to}
     way = min(choices)
     # by the same move as seen from the other side; there is none on boards that are rotated
     origin, target = (view(s, 1, board.files, board.ranks, "mirror") for s in way)
@@ -150,7 +147,7 @@ class HandRules:
 
 def hands(
     board: ProbeBoard,
-    pieces: dict[str, PieceMoves],
+    pieces: Probed,
     start_pocket: str,
     captures: bool,
     royal: list[str],
@@ -186,7 +183,7 @@ def hands(
     return found
 
 
-def _taker(pieces: dict[str, PieceMoves]) -> tuple[str, FairyMove] | None:
+def _taker(pieces: Probed) -> tuple[str, FairyMove] | None:
     """A piece and a capture by it that was met."""
     for symbol, moves in pieces.items():
         if moves.moves and not moves.moves.startswith("m"):
@@ -284,9 +281,7 @@ def _walk(
 # --- other moves ---------------------------------------------------------------------------------
 
 
-def captures_en_passant(
-    board: ProbeBoard, pieces: dict[str, PieceMoves]
-) -> tuple[set[str], dict[str, set[int]]]:
+def captures_en_passant(board: ProbeBoard, pieces: Probed) -> tuple[set[str], dict[str, set[int]]]:
     """Find the pieces that capture on a square which a double step has jumped over, and the squares from
     which the double step of each piece can be captured so."""
     doubles = {
@@ -316,9 +311,7 @@ def captures_en_passant(
     return captors, origins
 
 
-def never_checks(
-    board: ProbeBoard, variant_with: VariantWith, pieces: dict[str, PieceMoves], king: str
-) -> bool:
+def never_checks(board: ProbeBoard, variant_with: VariantWith, pieces: Probed, king: str) -> bool:
     """Return True if a move that gives check is legal only when checks are allowed."""
     asked = variant_with({"checking": "true"})
     for symbol, moves in pieces.items():
@@ -337,9 +330,7 @@ def never_checks(
     return False
 
 
-def ignores_checks(
-    board: ProbeBoard, variant_with: VariantWith, pieces: dict[str, PieceMoves], king: str
-) -> bool:
+def ignores_checks(board: ProbeBoard, variant_with: VariantWith, pieces: Probed, king: str) -> bool:
     """Return True if a player whose king's loss loses may leave it to be captured."""
     asked = variant_with({"extinctionPseudoRoyal": "true"})
     home = board.files // 2
@@ -355,10 +346,10 @@ def ignores_checks(
     return False
 
 
-def extras(board: ProbeBoard, pieces: dict[str, PieceMoves], prey: str) -> dict[str, Any]:
+def extras(board: ProbeBoard, pieces: Probed, prey: str) -> Words:
     """Find passes, forced captures and explosions."""
     seen = [(symbol, m) for symbol, moves in pieces.items() for m in moves.seen]
-    found: dict[str, Any] = {
+    found: Words = {
         "pass": any(m.origin == m.target and not m.rest for _, m in seen),
         "walls": any("," in m.rest for _, m in seen),
         "demotes": any(m.rest == "-" for _, m in seen),

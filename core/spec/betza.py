@@ -23,8 +23,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from variant_ai.core.errors import SpecError
 from variant_ai.core.spec.rule_words import Board, Piece
@@ -64,8 +63,7 @@ UNSUPPORTED = {
 """Letters of other dialects, and the words to use instead."""
 
 
-@dataclass(frozen=True)
-class Movement:
+class Movement(NamedTuple):
     """One direction of one atom, in the mover's view (dy > 0 is forward)."""
 
     dx: int
@@ -116,7 +114,7 @@ def parse_betza(text: str) -> tuple[Movement, ...]:
 def is_asymmetric(word: str) -> bool:
     """Return True if a word moves differently to the left and to the right."""
     moves = set(parse_betza(word))
-    return moves != {replace(move, dx=-move.dx) for move in moves}
+    return moves != {move._replace(dx=-move.dx) for move in moves}
 
 
 def displacements(piece: Piece, board: Board) -> set[Step]:
