@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -475,14 +476,24 @@ class Arrays:
     starts: Position
     start_of: NDArray[np.int32]
     visits: Visits
+    opening_plies: NDArray[np.int64]
+    root_values: None = None
+    scores: None = None
+    trains: None = None
 
 
 def test_a_visited_move_of_another_game_is_reported(stored: Store) -> None:
     assert stored.visits is not None
     wrong = stored.visits._replace(codes=np.full_like(stored.visits.codes, 0xFFFF))
     arrays = Arrays(
-        stored.codes, stored.offsets, stored.results, stored.starts, stored.start_of, wrong
+        stored.codes,
+        stored.offsets,
+        stored.results,
+        stored.starts,
+        stored.start_of,
+        wrong,
+        stored.opening_plies,
     )
-    sampler = Sampler(arrays, Encoder(stored.spec), batch=64, labels="visits")
+    sampler = Sampler(cast("Store", arrays), Encoder(stored.spec), batch=64, labels="visits")
     with pytest.raises(DataError, match="a code is not a move of its position"):
         list(sampler.sweep())

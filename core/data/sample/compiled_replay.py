@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import TRAINS_POLICY, TRAINS_VALUE
+from variant_ai.core.data.store.columns import Floats, Longs
 from variant_ai.core.data.store.visits import Visits
 from variant_ai.core.encoding.encoding_kernels import action_of, encode_into, move_of
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
@@ -54,13 +55,13 @@ class Games(NamedTuple):
 
     codes: NDArray[np.uint16]
     """Moves of all games of the stores."""
-    first_code: NDArray[np.int64]
+    first_code: Longs
     """[G] index of the first code of each game."""
-    skipped: NDArray[np.int64]
+    skipped: Longs
     """[G] first plies of a game that are not sampled."""
-    cumulative: NDArray[np.int64]
+    cumulative: Longs
     """[G + 1] positions before each game."""
-    chosen: NDArray[np.int64]
+    chosen: Longs
     """[N] the sampled positions, ascending; empty if all P are sampled."""
     block_game: NDArray[np.int32]
     """Game of every BLOCK-th position."""
@@ -74,7 +75,7 @@ class Games(NamedTuple):
 class Targets(NamedTuple):
     """Labels of each position, where they are not simply the move and the result."""
 
-    values: NDArray[np.float32]
+    values: Floats
     """[P] value of the search for the player to move, NaN if unknown or not used."""
     trains: NDArray[np.uint8]
     """[P] bits. TRAINS_POLICY: the move or the visits may be learnt; TRAINS_VALUE: the result may be."""
@@ -89,7 +90,7 @@ class Frames(NamedTuple):
 
     stride: Number
     """Plies between the positions kept of a game, of which ply 0 is the first."""
-    first: NDArray[np.int64]
+    first: Longs
     """[G] index of the first position of a game."""
     positions: Position
     seen: NDArray[np.int8]
@@ -111,15 +112,15 @@ class Order(NamedTuple):
 class Places(NamedTuple):
     """Places of B samples of the endless sequence."""
 
-    games: NDArray[np.int64]
+    games: Longs
     """[B] game, numbered among the sampled games."""
-    plies: NDArray[np.int64]
+    plies: Longs
     """[B] ply in the game."""
-    mirrored: NDArray[np.int64]
+    mirrored: Longs
     """[B] 1 for an image."""
-    positions: NDArray[np.int64]
+    positions: Longs
     """[B] position among all P."""
-    forgotten: NDArray[np.int64]
+    forgotten: Longs
     """[B] 1 if the move number restarts."""
 
 
@@ -128,14 +129,14 @@ class BatchArrays(NamedTuple):
 
     planes: Floats2D
     """[B, C * H * W], or no rows if compiled code does not make the planes."""
-    actions: NDArray[np.int64]
-    values: NDArray[np.float32]
-    plies_left: NDArray[np.float32]
+    actions: Longs
+    values: Floats
+    plies_left: Floats
     positions: Position
     choices: Longs2D
     shares: Floats2D
-    policy_weights: NDArray[np.float32]
-    value_weights: NDArray[np.float32]
+    policy_weights: Floats
+    value_weights: Floats
 
 
 @njit
@@ -267,7 +268,7 @@ def fill(
     frames: Frames,
     places: Places,
     out: BatchArrays,
-    failed: NDArray[np.int64],
+    failed: Longs,
 ) -> Number:
     """Fill `out` with the B samples at some places.
 
@@ -320,7 +321,7 @@ def fill_choices(
     visits: Visits,
     places: Places,
     out: BatchArrays,
-    failed: NDArray[np.int64],
+    failed: Longs,
 ) -> Number:
     """Fill choices and shares of the same samples after `fill`, from the visits of searches.
 

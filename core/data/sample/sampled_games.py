@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,49 +18,23 @@ from variant_ai.core.data.sample.compiled_replay import (
     replay_games,
 )
 from variant_ai.core.data.sample.value_labels import ValueLabels, value_of_scores
+from variant_ai.core.data.store.columns import Floats, Longs
 from variant_ai.core.data.store.visits import Visits, join_visits
 from variant_ai.core.errors import DataError
-from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.rules.position import POSITION
+
+if TYPE_CHECKING:
+    from variant_ai.core.data.store.game_store import Store
 
 MIN_STRIDE, MAX_STRIDE = 4, 1 << 20
 """Plies between the positions kept of a game."""
-
-
-class GameArrays(Protocol):
-    """Arrays of a game store that the sampler needs: G games of L plies in total.
-
-    A `Store` has them, as may any other object. Others are optional, and may be None: `visits` of
-    searches (`visits.Visits`), `opening_plies` int64 [G], the first plies of each game that are not
-    sampled, and for each ply `root_values` and `scores` float32 [L] and `trains` uint8 [L] as of
-    `Store`.
-    """
-
-    @property
-    def codes(self) -> NDArray[np.uint16]:
-        """[L] moves of all games, one after the other (`MoveCodec`)."""
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        """[G + 1] index of the first code of each game, and L."""
-
-    @property
-    def results(self) -> NDArray[np.int8]:
-        """[G] 1 the first player won, 0 drawn, -1 lost, 2 unknown."""
-
-    @property
-    def starts(self) -> Position:
-        """[S] the distinct start positions, dtype POSITION, keys set."""
-
-    @property
-    def start_of(self) -> NDArray[np.int32]:
-        """[G] index into `starts`."""
 
 
 class SampledGames(NamedTuple):
     """Sampled games of all stores, one after the other."""
 
     arrays: Games
-    origins: NDArray[np.int64]
+    origins: Longs
     """[G, 2] number of the store, index within it."""
     visits: Visits | None
     targets: Targets | None
@@ -68,7 +42,7 @@ class SampledGames(NamedTuple):
 
 
 def gather_games(
-    stores: GameArrays | Sequence[GameArrays],
+    stores: Store | Sequence[Store],
     games: NDArray[np.integer] | Sequence[NDArray[np.integer]] | None,
     labels: Labels,
     value_labels: ValueLabels,
@@ -86,12 +60,12 @@ def gather_games(
     else:
         chosen = [np.asarray(games)]
     firsts, skipped, plies, start_of, results, origins, visits = [], [], [], [], [], [], []
-    targets: list[tuple[int, NDArray[np.float32] | None, NDArray[np.uint8] | None]] = []
+    targets: list[tuple[int, Floats | None, NDArray[np.uint8] | None]] = []
     code_base = start_base = 0
     for number, (store, indices) in enumerate(zip(listed, chosen, strict=True)):
         every = np.arange(len(store.results)) if indices is None else np.asarray(indices)
         offsets = np.asarray(store.offsets, np.int64)
-        openings = getattr(store, "opening_plies", np.zeros(len(offsets) - 1, np.int64))
+        openings = store.opening_plies
         sampled = np.diff(offsets) - openings
         searched = _searched_values(store, value_labels)
         known = np.abs(store.results[every]) <= 1
@@ -106,7 +80,7 @@ def gather_games(
         start_of.append(np.asarray(store.start_of)[kept] + start_base)
         results.append(np.asarray(store.results)[kept])
         origins.append(np.stack([np.full_like(kept, number), kept], axis=1))
-        found: Visits | None = None if labels == "move" else getattr(store, "visits", None)
+        found = None if labels == "move" else store.visits
         visits.append(
             (len(kept), None if found is None else found._replace(first=found.first[kept]))
         )
@@ -137,12 +111,11 @@ def gather_games(
     return SampledGames(arrays, _joined(origins, np.int64), joined, joined_targets)
 
 
-def _searched_values(store: GameArrays, labels: ValueLabels) -> NDArray[np.float32] | None:
+def _searched_values(store: Store, labels: ValueLabels) -> Floats | None:
     """[L] values of the search that the labels use, NaN if unknown; None if the store has none."""
     if labels.source == "result":
         return None
-    roots: NDArray[np.float32] | None = getattr(store, "root_values", None)
-    scores: NDArray[np.float32] | None = getattr(store, "scores", None)
+    roots, scores = store.root_values, store.scores
     if labels.source == "root" or scores is None:
         return roots
     if labels.scale is None:
@@ -152,19 +125,19 @@ def _searched_values(store: GameArrays, labels: ValueLabels) -> NDArray[np.float
 
 
 def _targets_of(
-    store: GameArrays,
+    store: Store,
     games: NDArray[np.integer],
-    offsets: NDArray[np.int64],
-    openings: NDArray[np.int64],
-    searched: NDArray[np.float32] | None,
-) -> tuple[int, NDArray[np.float32] | None, NDArray[np.uint8] | None]:
+    offsets: Longs,
+    openings: Longs,
+    searched: Floats | None,
+) -> tuple[int, Floats | None, NDArray[np.uint8] | None]:
     """Number of positions of some games of a store, their values of the search, and what may be
     learnt from them; None if there are none, and if everything may be."""
     begins = offsets[games] + openings[games]
     plies = offsets[games + 1] - begins
     total = int(plies.sum())
     unknown = np.abs(np.asarray(store.results)[games]) > 1
-    may_train: NDArray[np.uint8] | None = getattr(store, "trains", None)
+    may_train = store.trains
     if searched is None and may_train is None and not unknown.any():
         return total, None, None
     at = np.arange(total) + np.repeat(begins - np.cumsum(plies) + plies, plies)
@@ -176,7 +149,7 @@ def _targets_of(
 
 
 def _joined_targets(
-    parts: Sequence[tuple[int, NDArray[np.float32] | None, NDArray[np.uint8] | None]],
+    parts: Sequence[tuple[int, Floats | None, NDArray[np.uint8] | None]],
     labels: ValueLabels,
     draw_value: float,
 ) -> Targets | None:
@@ -199,7 +172,7 @@ def _joined_targets(
     )
 
 
-def _taught(targets: Targets | None) -> NDArray[np.int64]:
+def _taught(targets: Targets | None) -> Longs:
     """Positions that teach something, ascending; empty if all do. Raises DataError if none does."""
     if targets is None:
         return np.zeros(0, np.int64)

@@ -27,15 +27,16 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import Labels
 from variant_ai.core.data.sample import compiled_replay as replay
-from variant_ai.core.data.sample.sampled_games import GameArrays, gather_games, make_frames
+from variant_ai.core.data.sample.sampled_games import gather_games, make_frames
 from variant_ai.core.data.sample.value_labels import ValueLabels
+from variant_ai.core.data.store.columns import Floats, Longs
 from variant_ai.core.encoding import Encoder, MoveCodec
 from variant_ai.core.errors import DataError, SpecError
 from variant_ai.core.rules.interface import Rules
@@ -43,29 +44,32 @@ from variant_ai.core.rules.kernel.rule_tables import compile_tables
 from variant_ai.core.rules.kernel.table_layout import TABLES
 from variant_ai.core.rules.position import POSITION, Position
 
+if TYPE_CHECKING:
+    from variant_ai.core.data.store.game_store import Store
+
 
 @dataclass(slots=True)
 class Batch:
     """B samples. The arrays are reused: `batches` refills them two steps later."""
 
-    planes: NDArray[np.float32]
+    planes: Floats
     """[B, C, H, W], normalised."""
-    action: NDArray[np.int64]
+    action: Longs
     """[B] index in the encoder's policy of the move played; with the labels `visits`, of the most
     visited move if there are visits."""
-    value: NDArray[np.float32]
+    value: Floats
     """[B] value label of the player to move, in [-1, 1]; of results 1 won, 0 drawn, -1 lost."""
-    plies_left: NDArray[np.float32]
+    plies_left: Floats
     """[B] plies from the position to the end of its game, including the move played."""
     positions: Position
     """[B] dtype POSITION, not mirrored; `repetitions` is set if the encoder needs it."""
-    choices: NDArray[np.int64]
+    choices: Longs
     """[B, K] indices of the moves that a search visited; K is 0 with the labels `move`."""
-    shares: NDArray[np.float32]
+    shares: Floats
     """[B, K] shares of the visits, each row adding up to 1; 0 for padding."""
-    policy_weight: NDArray[np.float32]
+    policy_weight: Floats
     """[B] weight of the policy in the loss: 1, or 0 if it must not be learnt."""
-    value_weight: NDArray[np.float32]
+    value_weight: Floats
     """[B] weight of the value likewise."""
 
     def __len__(self) -> int:
@@ -152,7 +156,7 @@ class Sampler(BatchMaker):
 
     def __init__(
         self,
-        stores: GameArrays | Sequence[GameArrays],
+        stores: Store | Sequence[Store],
         encoder: Encoder,
         *,
         batch: int,
@@ -169,7 +173,7 @@ class Sampler(BatchMaker):
         value_labels: str = "result",
         draw_value: float = 0.0,
     ) -> None:
-        """`games` are the indices of the games of a split, one array per store; None: all games.
+        """`stores`, or other objects with the arrays of a store. `games` are the indices of the games of a split, one array per store; None: all games.
 
         `rank` of `world` processes: each takes every `world`-th batch of the same sequence.
         `forget_move_number` is the share of samples whose move number is replaced by 1, as in
@@ -265,10 +269,6 @@ class Sampler(BatchMaker):
         self.fill(out, (step * self.world + self.rank) * self.size)
         return out
 
-    def fill(self, out: Batch, first: int) -> None:
-        """Fill `out` with samples of the endless sequence from `first` on. Errors as in `batch`."""
-        self._fill(out, first, self._order)
-
     def sweep(self, *, limit: int | None = None) -> Iterator[Batch]:
         """Yield every position once, in stored order, not mirrored; the last batch may be shorter.
 
@@ -279,7 +279,7 @@ class Sampler(BatchMaker):
         out = self.new_batch(min(self.size, total))
         for start in range(0, total, len(out)):
             batch = out.first(min(len(out), total - start))
-            self._fill(batch, start, order)
+            self.fill(batch, start, order)
             yield batch
 
     def _sweep(self, limit: int | None = None) -> tuple[int, replay.Order]:
@@ -288,15 +288,15 @@ class Sampler(BatchMaker):
         return total, replay.Order(self.seed, int(total < self.positions), 0, 0.0)
 
     @property
-    def origins(self) -> NDArray[np.int64]:
+    def origins(self) -> Longs:
         """[G, 2] origin of each sampled game: number of its store, index within it."""
         return self._games.origins
 
-    def swept_games(self, *, limit: int | None = None) -> NDArray[np.int64]:
+    def swept_games(self, *, limit: int | None = None) -> Longs:
         """[N] game of each position of `sweep(limit=limit)`, numbered among the sampled games."""
         return self.places(0, *self._sweep(limit)).games
 
-    def swept_plies(self) -> NDArray[np.int64]:
+    def swept_plies(self) -> Longs:
         """[N] ply in its game of each position of `sweep()`."""
         return self.places(0, *self._sweep()).plies
 
@@ -308,7 +308,9 @@ class Sampler(BatchMaker):
 
     # --- filling -------------------------------------------------------------------------------
 
-    def _fill(self, out: Batch, first: int, order: replay.Order) -> None:
+    def fill(self, out: Batch, first: int, order: replay.Order | None = None) -> None:
+        """Fill `out` with samples from `first` on, of the endless sequence or another order. Errors as
+        in `batch`."""
         games, visits = self._games.arrays, self._games.visits
         whole = self._frames is not None and self.encoder.compiled
         samples = replay.BatchArrays(
