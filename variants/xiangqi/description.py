@@ -19,7 +19,7 @@ this module converts to and from moves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,7 @@ DIAGONAL = "ABN"
 """Pieces whose number is always the target file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(NamedTuple):
     """Parts of the text of a move; `file` and `order` are 0 if they are not given."""
 
     piece: str

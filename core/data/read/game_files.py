@@ -18,10 +18,9 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 import zstandard
 
@@ -84,8 +83,7 @@ class _Guard(_Stream):
         return len(data)
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Stream of bytes that may hold games."""
 
     name: str
@@ -100,8 +98,7 @@ class Source:
         return bool(self.guard.problem)
 
 
-@dataclass(frozen=True)
-class NamedStream:
+class NamedStream(NamedTuple):
     """Stream that is not a file, with a name."""
 
     name: str
@@ -275,14 +272,17 @@ def _open(
             )
         )
         return
-    if kind == "zip":
-        yield from _zip(name, raw, stream, on_skip, depth)
-    elif kind == "tar":
-        yield from _tar(name, stream, on_skip, depth)
-    elif kind:
-        yield from _open(name, _decompressed(kind, stream), on_skip, depth + 1)
-    else:
-        yield Source(name, stream, guard)
+    try:
+        if kind == "zip":
+            yield from _zip(name, raw, stream, on_skip, depth)
+        elif kind == "tar":
+            yield from _tar(name, stream, on_skip, depth)
+        elif kind:
+            yield from _open(name, _decompressed(kind, stream), on_skip, depth + 1)
+        else:
+            yield Source(name, stream, guard)
+    except READ_ERRORS as error:
+        on_skip(Skip("damaged file", name, detail=_message(error)))
     if guard.problem:
         on_skip(Skip("damaged file", name, detail=guard.problem))
 
@@ -301,18 +301,15 @@ def _decompressed(kind: str, stream: io.BufferedReader) -> IO[bytes]:
 
 
 def _tar(name: str, stream: io.BufferedReader, on_skip: OnSkip, depth: int) -> Iterator[Source]:
-    try:
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
-            while (member := archive.next()) is not None:
-                archive.members.clear()  # type: ignore[attr-defined]  # or memory grows with their number
-                if not member.isfile():
-                    continue
-                content = archive.extractfile(member)
-                if content is not None:
-                    inner = f"{name}!{_member_name(member.name)}"
-                    yield from _open(inner, content, on_skip, depth + 1)
-    except READ_ERRORS as error:
-        on_skip(Skip("damaged file", name, detail=_message(error)))
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        while (member := archive.next()) is not None:
+            archive.members.clear()  # type: ignore[attr-defined]  # or memory grows with their number
+            if not member.isfile():
+                continue
+            content = archive.extractfile(member)
+            if content is not None:
+                inner = f"{name}!{_member_name(member.name)}"
+                yield from _open(inner, content, on_skip, depth + 1)
 
 
 def _zip(
@@ -331,22 +328,19 @@ def _zip(
         else:
             shutil.copyfileobj(stream, spool)
             whole = cast("IO[bytes]", spool)
-        try:
-            with zipfile.ZipFile(whole) as archive:
-                for info in archive.infolist():
-                    if info.is_dir():
-                        continue
-                    known = info.flag_bits & 0x800
-                    inner = f"{name}!{info.filename if known else _zip_name(info.filename)}"
-                    try:
-                        content = archive.open(info)
-                    except READ_ERRORS as error:
-                        on_skip(Skip("damaged file", inner, detail=_message(error)))
-                        continue
-                    with content:
-                        yield from _open(inner, content, on_skip, depth + 1)
-        except READ_ERRORS as error:
-            on_skip(Skip("damaged file", name, detail=_message(error)))
+        with zipfile.ZipFile(whole) as archive:
+            for info in archive.infolist():
+                if info.is_dir():
+                    continue
+                known = info.flag_bits & 0x800
+                inner = f"{name}!{info.filename if known else _zip_name(info.filename)}"
+                try:
+                    content = archive.open(info)
+                except READ_ERRORS as error:
+                    on_skip(Skip("damaged file", inner, detail=_message(error)))
+                    continue
+                with content:
+                    yield from _open(inner, content, on_skip, depth + 1)
 
 
 def _member_name(name: str) -> str:

@@ -11,8 +11,8 @@ import io
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from variant_ai.core.data.game_record import Result
 
@@ -77,8 +77,7 @@ class RawGame:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(NamedTuple):
     """A game, archive member or file that was not imported, with place and reason."""
 
     reason: str
@@ -98,7 +97,7 @@ class Skip:
 
     def as_json(self) -> dict[str, Any]:
         """Fields that are not empty, for the list of skipped games."""
-        return {name: value for name, value in asdict(self).items() if value not in ("", 0, None)}
+        return {name: value for name, value in self._asdict().items() if value not in ("", 0, None)}
 
 
 OnSkip = Callable[[Skip], None]

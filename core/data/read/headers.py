@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from variant_ai.core.data.game_record import MATE, GameRecord, Result
 from variant_ai.core.data.read.game_reader import MAX_CLOCK, RESULT_WORDS, RawGame
@@ -161,8 +161,7 @@ _CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)\Z")
 _ENGINE = re.compile(r"\A\s*([+-]?)(M?)(\d+(?:\.\d+)?)/\d+\s+[\d.]+s\b,?")
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(NamedTuple):
     """Contents of a comment after a move."""
 
     score: int | None

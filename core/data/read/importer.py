@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -284,7 +284,7 @@ class Importer:
         first = list(islice(items, MIN_GAMES_FOR_POOL if self.workers > 1 else 0))
         if len(first) < MIN_GAMES_FOR_POOL:
             resolver = self.make_resolver()
-            for item in _chained(first, items):
+            for item in chain(first, items):
                 yield [(item, _result(resolver, item.raw))]
                 if self.stop():
                     return
@@ -292,7 +292,7 @@ class Importer:
         pool = self.make_pool(self.workers, _start_worker, (self.make_resolver,))
         pending: deque[tuple[list[_Item], Future[list[Result]]]] = deque()
         try:
-            for batch in _batches(_chained(first, items)):
+            for batch in _batches(chain(first, items)):
                 pending.append((batch, pool.submit(_resolve, [item.raw for item in batch])))
                 if len(pending) > 3 * self.workers:
                     yield _joined(pending.popleft())
@@ -334,15 +334,6 @@ def _result(resolver: Resolver, raw: RawGame | Skip) -> Result:
 def _joined(done: tuple[list[_Item], Future[list[Result]]]) -> list[tuple[_Item, Result]]:
     batch, future = done
     return list(zip(batch, future.result(), strict=True))
-
-
-def _chained(first: list[_Item], rest: Iterator[_Item]) -> Iterator[_Item]:
-    """Yield both in order, releasing the first items one by one."""
-    queue = deque(first)
-    first.clear()
-    while queue:
-        yield queue.popleft()
-    yield from rest
 
 
 def _batches(items: Iterator[_Item]) -> Iterator[list[_Item]]:

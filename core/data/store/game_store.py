@@ -29,7 +29,7 @@ from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store import store_format as form
 from variant_ai.core.data.store.blocks import Block, Scan, read_body, scan
-from variant_ai.core.data.store.columns import Texts, decode_json
+from variant_ai.core.data.store.columns import Floats, Longs, Texts, decode_json
 from variant_ai.core.data.store.store_format import NO_RATING, UNKNOWN
 from variant_ai.core.data.store.store_info import RUNS, Parent, Run, Shard, StoreInfo
 from variant_ai.core.data.store.store_writer import StoreWriter
@@ -230,14 +230,14 @@ class Store:
         return self._moves.codes
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Longs:
         """[G + 1]: game i is `codes[offsets[i]:offsets[i + 1]]`."""
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(self._moves.plies, out=offsets[1:])
         return offsets
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Longs:
         """[G] plies of each game."""
         return self._moves.plies
 
@@ -252,7 +252,7 @@ class Store:
         return self._moves.years
 
     @property
-    def opening_plies(self) -> NDArray[np.int64]:
+    def opening_plies(self) -> Longs:
         """[G] first plies that neither player chose (`GameRecord.opening_plies`)."""
         return self._moves.openings
 
@@ -308,7 +308,7 @@ class Store:
         return join_visits([(s.games, a) for s, a in zip(self.shards, arrays, strict=True)])
 
     @cached_property
-    def _root(self) -> tuple[NDArray[np.float32] | None, NDArray[np.uint8] | None]:
+    def _root(self) -> tuple[Floats | None, NDArray[np.uint8] | None]:
         """`root_values` and `trains`."""
         if not any(shard.root for shard in self.shards):
             return None, None
@@ -316,7 +316,7 @@ class Store:
         return join_root(zip((shard.move.plies for shard in self.shards), blocks, strict=True))
 
     @property
-    def root_values(self) -> NDArray[np.float32] | None:
+    def root_values(self) -> Floats | None:
         """[L] mean value of the search of each ply for the player to move, in [-1, 1], NaN if unknown;
         None if the store has none."""
         return self._root[0]
@@ -327,7 +327,7 @@ class Store:
         return self._root[1]
 
     @cached_property
-    def scores(self) -> NDArray[np.float32] | None:
+    def scores(self) -> Floats | None:
         """[L] score of each ply in centipawns for the player to move, NaN if unknown (mates as in
         `GameRecord.scores`); None if the store has none."""
         parts = [
@@ -355,9 +355,7 @@ class Store:
         shard, part = self.shards[number], self._part(number)
         return self._read(
             shard.fact,
-            lambda body: form.facts_records(
-                form.unpack_facts(body, shard.games), part, self.info.variant
-            ),
+            lambda body: form.facts_records(body, part, self.info.variant),
         )
 
     def _part(self, number: int) -> form.Moves:
@@ -405,7 +403,7 @@ class Store:
         ]
         return np.asarray(pairs, np.int32).reshape(-1, 2)
 
-    def select(self, conditions: GameFilter) -> tuple[NDArray[np.int64], dict[str, int]]:
+    def select(self, conditions: GameFilter) -> tuple[Longs, dict[str, int]]:
         """Indices of the games that meet the conditions, and the numbers of the others by reason."""
         games = zip(self.facts(), self.lengths.tolist(), strict=True)
         reasons = [conditions.reason(game, plies) for game, plies in games]
@@ -455,9 +453,7 @@ class Store:
             raise DataError(f"{self.path}: game {index % len(self) + 1}: {error}") from error
         return record
 
-    def games(
-        self, indices: Sequence[int] | NDArray[np.int64] | None = None
-    ) -> Iterator[GameRecord]:
+    def games(self, indices: Sequence[int] | Longs | None = None) -> Iterator[GameRecord]:
         """Yield complete games of the given indices, or all, in order."""
         for index in range(len(self)) if indices is None else indices:
             yield self.game(int(index))

@@ -11,10 +11,9 @@ import contextlib
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from variant_ai import __version__
 from variant_ai.core.data.filters import GameFilter
@@ -48,8 +47,7 @@ SHARD_PLIES = 1 << 22
 Mode = Literal["new", "replace", "append"]
 
 
-@dataclass(frozen=True, slots=True)
-class Interruption:
+class Interruption(NamedTuple):
     """State in which a command that ended early left a store."""
 
     path: Path

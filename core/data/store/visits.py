@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +28,8 @@ from variant_ai.core.data.store.columns import (
     ColumnError,
     ColumnReader,
     Columns,
+    Floats,
+    Longs,
     optional_numbers,
     unshifted,
 )
@@ -50,24 +51,23 @@ NO_VALUE = np.int16(-32_768)
 FULL = np.iinfo(np.uint16).max
 
 
-@dataclass(frozen=True, slots=True)
-class GameVisits:
+class GameVisits(NamedTuple):
     """Visits of one game in codes, which are copied between stores without a replay."""
 
-    counts: NDArray[np.int64]
+    counts: Longs
     """[n] number of visited moves at each ply, 0 without a search."""
     codes: Codes
     """[E] visited moves, ply after ply."""
-    visits: NDArray[np.int64]
+    visits: Longs
     """[E] visits of each move, from 1."""
 
 
 class Visits(NamedTuple):
     """Visits of many games, as the sampler needs them: 4 bytes per visited move."""
 
-    first: NDArray[np.int64]
+    first: Longs
     """[G] index in `ends` of the first ply of a game; -1 for a game without visits."""
-    ends: NDArray[np.int64]
+    ends: Longs
     """[R + 1] ply r has the moves `ends[r]` to `ends[r + 1] - 1`."""
     codes: Codes
     """[E] moves."""
@@ -156,7 +156,7 @@ class VisitBlock:
         )
 
 
-def _in_16_bits(visits: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.uint16]:
+def _in_16_bits(visits: Longs, counts: Longs) -> NDArray[np.uint16]:
     if not visits.size or int(visits.max()) <= FULL:
         return visits.astype(np.uint16)
     searched = counts[counts > 0]
@@ -172,8 +172,8 @@ def join_visits(parts: Sequence[tuple[int, Visits | None]]) -> Visits | None:
     present = [visits for _, visits in parts if visits is not None]
     if not present:
         return None
-    firsts: list[NDArray[np.int64]] = []
-    ends: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
+    firsts: list[Longs] = []
+    ends: list[Longs] = [np.zeros(1, np.int64)]
     plies = moves = 0
     for games, visits in parts:
         if visits is None:
@@ -263,10 +263,10 @@ class RootBlock:
 
 def join_root(
     shards: Iterable[tuple[int, RootBlock | None]],
-) -> tuple[NDArray[np.float32] | None, NDArray[np.uint8] | None]:
+) -> tuple[Floats | None, NDArray[np.uint8] | None]:
     """Root values (float32, NaN if unknown) and `trains` (uint8) of all plies of a store, each None if
     no game has them. `shards` are the plies of each, and its block if it has one."""
-    values: list[NDArray[np.float32]] = []
+    values: list[Floats] = []
     trains: list[NDArray[np.uint8]] = []
     for plies, block in shards:
         values.append(np.full(plies, np.nan, np.float32))
