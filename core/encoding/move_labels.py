@@ -13,10 +13,9 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from variant_ai.core.encoding import encoding_kernels as kernels
-from variant_ai.core.encoding.interface import LabelEncoder
+from variant_ai.core.encoding.interface import Ints, LabelEncoder
 from variant_ai.core.encoding.policy_planes import PolicyMap
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
@@ -191,7 +190,7 @@ class FlatLabels(LabelEncoder):
         return make_move(origin, target, PASS_MOVE if kind == PASS else NORMAL)
 
     @cached_property
-    def to_map(self) -> NDArray[np.int32]:
+    def to_map(self) -> Ints:
         """Action of the policy map for each label, -1 if the map has no plane, int32 [size]."""
         moves, actions = np.array(self._moves, np.int32), np.empty(self.size, np.int64)
         first_player = np.zeros(1, POSITION)
@@ -199,14 +198,14 @@ class FlatLabels(LabelEncoder):
         return actions.astype(np.int32)
 
     @cached_property
-    def of_map(self) -> NDArray[np.int32]:
+    def of_map(self) -> Ints:
         """Label of each action of the policy map, -1 if there is none, int32 [A]."""
         labels = np.full(self.policy.size, -1, np.int32)
         known = self.to_map >= 0
         labels[self.to_map[known]] = np.flatnonzero(known)
         return labels
 
-    def mirrored(self) -> NDArray[np.int32]:
+    def mirrored(self) -> Ints:
         """Label of the left-right mirrored move for each label, int32 [size]; for specs with
         `symmetry: [files]`, which always have both."""
         number = {key: i for i, key in enumerate(self._keys)}
