@@ -20,13 +20,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.cli.common.console import run_script
-from variant_ai.core.data.sample.sampled_games import GameArrays
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.visits import Visits
@@ -49,10 +48,14 @@ class Games:
     results: NDArray[np.int8]
     starts: Position
     start_of: NDArray[np.int32]
+    opening_plies: NDArray[np.int64]
     visits: Visits | None = None
+    root_values: None = None
+    scores: None = None
+    trains: None = None
 
 
-def random_games(spec: VariantSpec, games: int, plies: int, visited: int = 0) -> Games:
+def random_games(spec: VariantSpec, games: int, plies: int, visited: int = 0) -> Store:
     """Return games of random moves, as long as master games, so that replay takes as long.
 
     visited: number of legal moves with visits at every ply.
@@ -79,14 +82,16 @@ def random_games(spec: VariantSpec, games: int, plies: int, visited: int = 0) ->
         ends = np.cumsum([0, *map(len, choices)]).astype(np.int64)
         weights = np.random.default_rng(0).integers(1, 200, len(flat)).astype(np.uint16)
         visits = Visits(offsets[:-1], ends, flat, weights)
-    return Games(
+    made = Games(
         np.concatenate(codes),
         offsets,
         np.resize(np.array([1, -1, 0], np.int8), games),
         start,
         np.zeros(games, np.int32),
+        np.zeros(games, np.int64),
         visits,
     )
+    return cast("Store", made)
 
 
 def best(runs: int, work: Callable[[], Any]) -> float:
@@ -100,7 +105,7 @@ def best(runs: int, work: Callable[[], Any]) -> float:
 
 
 def measure(
-    spec: VariantSpec, games: GameArrays, source: str, batch: int, runs: int, train_step: bool
+    spec: VariantSpec, games: Store, source: str, batch: int, runs: int, train_step: bool
 ) -> dict[str, Any]:
     encoder = Encoder(spec)
     begun = time.perf_counter()
@@ -195,7 +200,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows = []
-    listed: list[tuple[VariantSpec, GameArrays, str]]
+    listed: list[tuple[VariantSpec, Store, str]]
     if options.stores:
         listed = [(store.spec, store, str(store.path)) for store in map(Store, options.stores)]
     else:

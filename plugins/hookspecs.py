@@ -132,7 +132,6 @@ class VariantsEntry(LazyEntry):
         return not self.variants or variant in self.variants
 
 
-@dataclass(frozen=True)
 class RulesEntry(LazyEntry):
     """A rules engine; the target is a `Rules` class, or a function `VariantSpec -> Rules`."""
 
@@ -140,13 +139,10 @@ class RulesEntry(LazyEntry):
         """The rules of a variant. Raises PluginError if they cannot be made or are not Rules."""
         from variant_ai.core.rules.interface import Rules
 
-        made = self.call(spec)
-        if not isinstance(made, Rules):
-            raise self.error("rules engine", f"made a {type(made).__name__}, not Rules")
-        return made
+        rules: Rules = self.require(self.call(spec), Rules, "rules engine")
+        return rules
 
 
-@dataclass(frozen=True)
 class ReaderEntry(VariantsEntry):
     """A reader of game files; the target is a `GameReader`, or a class or function that makes one."""
 
@@ -158,7 +154,6 @@ class ReaderEntry(VariantsEntry):
         return reader
 
 
-@dataclass(frozen=True)
 class NotationEntry(VariantsEntry):
     """A way to write moves; the target is a `Notation`, or a class or function that makes one."""
 
@@ -170,7 +165,6 @@ class NotationEntry(VariantsEntry):
         return notation
 
 
-@dataclass(frozen=True)
 class NetworkEntry(LazyEntry):
     """A network architecture; the target is a `NetworkBuilder`, or a class or function that makes one."""
 
@@ -198,25 +192,21 @@ class EncoderEntry(LazyEntry):
     kind: Literal["input", "labels"] = field(default="input", kw_only=True)
 
 
-@dataclass(frozen=True)
 class SearchEntry(LazyEntry):
     """A search, for `--search NAME`; the target is a `BaseSearch` class
     (`variant_ai.core.search.interface`), called with (spec, evaluator, params, rules=...)."""
 
 
-@dataclass(frozen=True)
 class TrainerEntry(LazyEntry):
     """A trainer, for `train --trainer NAME`; the target is a `BaseTrainer` class
     (`variant_ai.core.train.interface`)."""
 
 
-@dataclass(frozen=True)
 class ProtocolEntry(LazyEntry):
     """A protocol that the engine answers in, for `engine --protocol NAME` and `protocols:` of a spec; the
     target is a `Dialect` class (`variant_ai.core.engine.protocols.uci`), called with nothing."""
 
 
-@dataclass(frozen=True)
 class EvaluatorEntry(LazyEntry):
     """An evaluator of positions; the target is an `Evaluator` class as in
     `variant_ai.core.inference`, or a function: called with an `EvaluatorRequest` (variant, model,
@@ -230,7 +220,6 @@ class EvaluatorEntry(LazyEntry):
         return evaluator
 
 
-@dataclass(frozen=True)
 class CommandEntry(LazyEntry):
     """A command of `variant-ai`; the target is a click command, `summary` its line in `--help`."""
 

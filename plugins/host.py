@@ -33,17 +33,19 @@ from variant_ai.core.factories import (
     TRAINERS,
     Factories,
 )
-from variant_ai.core.spec.catalogue import builtin_specs, user_spec_folders
-from variant_ai.plugins.builtin import FolderPlugin, SpecsPlugin
-from variant_ai.plugins.entry_checks import checked
+from variant_ai.core.spec.catalogue import builtin_net, builtin_specs, user_spec_files
 from variant_ai.plugins.hookspecs import (
     ACCEPTED_VERSIONS,
     API_VERSION,
     GROUP,
     HOOKS,
+    EncoderEntry,
     Entry,
     Hooks,
+    LazyEntry,
     VariantEntry,
+    VariantsEntry,
+    hookimpl,
 )
 
 OWN_DISTRIBUTION = "variant-ai"
@@ -77,6 +79,19 @@ class PluginInfo:
         return self.distribution == OWN_DISTRIBUTION
 
 
+class _SpecsPlugin:
+    """Plugin of the host itself, for specs that no plugin claims."""
+
+    variant_ai_api = API_VERSION
+
+    def __init__(self, entries: list[VariantEntry]) -> None:
+        self.entries = entries
+
+    @hookimpl
+    def register_variants(self) -> list[VariantEntry]:
+        return self.entries
+
+
 class PluginHost:
     """Plugins and the entries they registered. Hooks are called when entries are first needed."""
 
@@ -98,9 +113,14 @@ class PluginHost:
         if entry_points is None:
             entry_points = importlib.metadata.entry_points(group=GROUP)
         self._load(_ordered(entry_points), environ)
-        self.register(SpecsPlugin(), "specs", __version__, OWN_DISTRIBUTION)
-        folders = user_spec_folders(environ)
-        self.register(FolderPlugin(folders), "user-specs", __version__, OWN_DISTRIBUTION)
+        # a spec with a plugin of its own is dropped later
+        shipped = [
+            VariantEntry(name, path, model=builtin_net(name))
+            for name, path in builtin_specs().items()
+        ]
+        own = [VariantEntry(path.stem, path) for path in user_spec_files(environ)]
+        for name, entries in (("specs", shipped), ("user-specs", own)):
+            self.register(_SpecsPlugin(entries), name, __version__, OWN_DISTRIBUTION)
 
     # --- plugins -------------------------------------------------------------------------------
 
@@ -195,7 +215,7 @@ class PluginHost:
             noun = hook.removeprefix("register_")
             for entry in self._entries(hook, kind):
                 table[entry.plugin].setdefault(noun, []).append(entry.name)
-        return {name: table.get(name, {}) for name in self._infos}
+        return table
 
     # --- entries -------------------------------------------------------------------------------
 
@@ -230,7 +250,7 @@ class PluginHost:
             own = self._own_names(hook) if answered else frozenset()
             for given in answered:
                 try:
-                    entry = checked(given)
+                    entry = _checked(given)
                     path = entry.path.resolve() if isinstance(entry, VariantEntry) else None
                 except (TypeError, ValueError, OSError, RuntimeError) as error:
                     self._report(name, f"{noun} {given.name!r} was left out: {error}")
@@ -282,6 +302,42 @@ class PluginHost:
 
             return frozenset({CHECK, *NAMES})
         return self._reserved.get(hook, frozenset())
+
+
+def _checked(entry: E) -> E:
+    """The entry, paths given as text made paths. Entries are written by hand, and nothing checks
+    dataclasses: a field of another type would fail far from its plugin, in the first command that
+    sorts, joins or opens it.
+
+    Raises TypeError: the field, what it is, what is accepted.
+    """
+
+    def require(field: str, fits: object, accepted: str) -> None:
+        if not fits:
+            raise TypeError(f"{field} = {getattr(entry, field)!r}; accepted: {accepted}")
+
+    name: object = entry.name
+    require("name", isinstance(name, str) and name, "a text that is not empty")
+    changes: dict[str, Any] = {}
+    for field in ("path", "sample", "model") if isinstance(entry, VariantEntry) else ():
+        value = getattr(entry, field)
+        if value is not None or field == "path":
+            is_path = isinstance(value, (str, Path)) and str(value)
+            require(field, is_path, "a pathlib.Path, or its text")
+            changes[field] = Path(value)
+    if isinstance(entry, LazyEntry):
+        module, _, attribute = str(entry.target).partition(":")
+        require("target", module and attribute, "'package.module:object'")
+        require("summary", isinstance(entry.summary, str), "a text")
+    if isinstance(entry, EncoderEntry):
+        require("kind", entry.kind in ("input", "labels"), "'input' or 'labels'")
+    if isinstance(entry, VariantsEntry):
+        # A text would be taken for a set of letters, and "serve" every variant that is a part of it.
+        listed = isinstance(entry.variants, (tuple, list))
+        are_names = listed and all(isinstance(name, str) for name in entry.variants)
+        require("variants", are_names, "a tuple of names of variants")
+        changes["variants"] = tuple(entry.variants)
+    return dataclasses.replace(entry, **changes)
 
 
 def _ordered(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from variant_ai.core.errors import PluginError, SpecError, UnknownNameError, VariantAIError
-from variant_ai.core.factories import DIALECTS, INPUT_ENCODERS, LABEL_ENCODERS, RULES_ENGINES
 from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, home_path
 from variant_ai.plugins.hookspecs import (
     CommandEntry,
@@ -25,8 +24,6 @@ from variant_ai.plugins.hookspecs import (
 from variant_ai.plugins.host import FACTORIES, PluginHost, PluginInfo
 
 if TYPE_CHECKING:
-    import importlib.metadata
-
     from variant_ai.core.data.read.game_reader import GameReader
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.nets import NetworkBuilder
@@ -42,14 +39,10 @@ SPEC_PATH = "or a YAML spec by its path, such as ./mine.yaml (`variant-ai spec d
 class Registry(PluginHost):
     """Everything that plugins registered, typed."""
 
-    def __init__(
-        self,
-        entry_points: Iterable[importlib.metadata.EntryPoint] | None = None,
-        environ: Mapping[str, str] | None = None,
-    ) -> None:
-        """Entry points and environment are those of the installation unless given."""
-        self._specs: dict[Path, VariantSpec] = {}
-        super().__init__(entry_points, environ)
+    @cached_property
+    def _specs(self) -> dict[Path, VariantSpec]:
+        """Specs that were read, by file."""
+        return {}
 
     @property
     def plugins(self) -> tuple[PluginInfo, ...]:
@@ -157,7 +150,7 @@ class Registry(PluginHost):
         spec = self._specs.get(path)
         if spec is None:
             self._offer()
-            spec = self._specs[path] = load_spec(path, known=_registered_names())
+            spec = self._specs[path] = load_spec(path, check_names=True)
         if expected and spec.variant != expected:
             raise SpecError(
                 f"the spec says `variant: {spec.variant}` but is registered as {expected!r}; "
@@ -283,16 +276,6 @@ class Made(dict[str, T]):
         if name in self.broken:
             raise PluginError(self.broken[name])
         raise KeyError(name)
-
-
-def _registered_names() -> dict[tuple[str, ...], tuple[str, tuple[str, ...]]]:
-    """Words of a spec that name something registered -> what it is, and the names that exist."""
-    return {
-        ("rules", "engine"): (RULES_ENGINES.kind, RULES_ENGINES.names),
-        ("encoder", "input"): (INPUT_ENCODERS.kind, INPUT_ENCODERS.names),
-        ("encoder", "labels"): (LABEL_ENCODERS.kind, LABEL_ENCODERS.names),
-        ("protocols",): (DIALECTS.kind, DIALECTS.names),
-    }
 
 
 @cache

@@ -90,14 +90,6 @@ def _files(name: str, reader: bool, notation: bool) -> Iterator[tuple[str, str]]
     )
     module = name.replace("-", "_")
     package = f"variant_ai_{module}"
-    imported = ["VariantEntry", "hookimpl"]
-    checks = ["check_spec"]
-    if reader:
-        imported.append("ReaderEntry")
-        checks.append("check_reader")
-    if notation:
-        imported.append("NotationEntry")
-        checks.append("check_notation")
     words = {
         "name": name,
         "module": module,
@@ -107,8 +99,6 @@ def _files(name: str, reader: bool, notation: bool) -> Iterator[tuple[str, str]]
         "api": API_VERSION,
         "reader": reader,
         "notation": notation,
-        "imported": ", ".join(sorted(imported, key=lambda word: (word == "hookimpl", word))),
-        "checks": ", ".join(sorted(checks)),
     }
     places = {
         "pyproject.toml": "pyproject.toml",

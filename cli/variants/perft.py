@@ -77,7 +77,17 @@ def command(
     counts = [_count(spec, name, fen, depth, divided or engine == "both") for name in engines]
     difference = _difference(counts)
     if as_json:
-        print_json(_as_json(variant, fen or spec.rules.start, depth, counts, divided, difference))
+        head = {"variant": variant, "fen": fen or spec.rules.start, "depth": depth}
+        rows = {
+            c.engine: {"nodes": c.nodes, "seconds": c.seconds}
+            | ({"divide": c.divide} if divided and c.divide is not None else {})
+            for c in counts
+        }
+        agree: dict[str, Any] = {"agree": difference is None, "difference": difference}
+        both = engine == "both"
+        print_json(
+            head | ({"engines": rows} | agree if both else {"engine": engine} | rows[engine])
+        )
     else:
         _print(counts, divided)
     if difference:
@@ -109,26 +119,6 @@ def _difference(counts: list[_Count]) -> str | None:
                 f"fairy {second.get(move, 'has no such move')}"
             )
     return None
-
-
-def _as_json(
-    variant: str,
-    fen: str,
-    depth: int,
-    counts: list[_Count],
-    divided: bool,
-    difference: str | None,
-) -> dict[str, Any]:
-    """Nodes, seconds and divide of one engine, or of each of two under its name."""
-    rows = {
-        c.engine: {"nodes": c.nodes, "seconds": c.seconds}
-        | ({"divide": c.divide} if divided and c.divide is not None else {})
-        for c in counts
-    }
-    head: dict[str, Any] = {"variant": variant, "fen": fen, "depth": depth}
-    if len(counts) == 1:
-        return head | {"engine": counts[0].engine} | rows[counts[0].engine]
-    return head | {"engines": rows, "agree": difference is None, "difference": difference}
 
 
 def _print(counts: list[_Count], divided: bool) -> None:

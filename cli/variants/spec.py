@@ -25,6 +25,16 @@ from variant_ai.cli.common.console import (
     seed_option,
 )
 from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.cli.variants.spec_text import (
+    as_yaml,
+    board_drawing,
+    difference_lines,
+    moves_in_words,
+    piece_notes,
+    rules_in_words,
+    written_out,
+    zone_in_words,
+)
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -78,8 +88,6 @@ def show(variant: str, resolved: bool, as_json: bool) -> None:
 
     spec = load_variant(variant)
     if resolved:
-        from variant_ai.cli.variants.spec_text import as_yaml, written_out
-
         tree = written_out(spec, registry().path(variant))
         if as_json:
             print_json(tree)
@@ -97,7 +105,6 @@ def show(variant: str, resolved: bool, as_json: bool) -> None:
 
 def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
     """Everything that `show` prints, as JSON."""
-    from variant_ai.cli.variants.spec_text import moves_in_words, piece_notes, rules_in_words
     from variant_ai.core.encoding import FlatLabels, PolicyMap
     from variant_ai.core.rules.pieces import PieceTypes
     from variant_ai.core.spec import encoding_hash, rules_hash, spec_hash
@@ -133,7 +140,7 @@ def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
             }
             for kind in PieceTypes(spec).all
         ],
-        "rules": rules_in_words(spec),
+        "rules": list(rules_in_words(spec)),
         "input": {
             "shape": [len(input_planes(spec)), board.ranks, board.files],
             "planes": [asdict(plane) for plane in input_planes(spec)],
@@ -151,8 +158,6 @@ def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
 
 
 def _print_described(spec: VariantSpec, shown: dict[str, Any]) -> None:
-    from variant_ai.cli.variants.spec_text import board_drawing, zone_in_words
-
     board, policy, planes = spec.board, shown["policy"], shown["input"]
     print_facts(
         [
@@ -345,7 +350,6 @@ def diff(one: str, other: str, as_json: bool) -> None:
     Inherited words are included. Exit status 0 if rules, planes and policy are the same, so that
     nets and stores of one spec can be used with the other, else 1.
     """
-    from variant_ai.cli.variants.spec_text import difference_lines
     from variant_ai.core.spec import encoding_hash
     from variant_ai.core.spec.hashing import spec_differences
 
@@ -399,7 +403,6 @@ def derive(
     `engine: fairy` otherwise. What could not be found is listed, and marked in the file. Prove the
     draft with `variant-ai spec check`.
     """
-    from variant_ai.cli.variants.spec_text import as_yaml
     from variant_ai.core.derive.derivation import derive as derive_spec
     from variant_ai.plugins import registry
 

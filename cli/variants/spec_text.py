@@ -26,24 +26,12 @@ _LEAPS = {
     (1, 2): "a knight's leap",
     (2, 2): "two steps diagonally",
     (0, 3): "three steps straight",
-    (1, 3): "a leap of 1 and 3",
-    (2, 3): "a leap of 2 and 3",
     (3, 3): "three steps diagonally",
 }
 _RIDES = {
     (0, 1): "straight",
     (1, 1): "diagonally",
     (1, 2): "by knight's leaps in line",
-}
-_COMPASS = {
-    (0, 1): "N",
-    (1, 1): "NE",
-    (1, 0): "E",
-    (1, -1): "SE",
-    (0, -1): "S",
-    (-1, -1): "SW",
-    (-1, 0): "W",
-    (-1, 1): "NW",
 }
 
 
@@ -83,9 +71,10 @@ def _group(key: tuple[Any, ...], moves: list[Movement]) -> str:
 def _direction(dx: int, dy: int) -> str:
     from variant_ai.core.spec.plane_layout import step_name
 
-    sign = ((dx > 0) - (dx < 0), (dy > 0) - (dy < 0))
-    straight = dx == 0 or dy == 0 or abs(dx) == abs(dy)
-    return _COMPASS[sign] if straight else step_name(dx, dy)
+    if dx == 0 or dy == 0 or abs(dx) == abs(dy):
+        length = max(abs(dx), abs(dy))
+        dx, dy = dx // length, dy // length
+    return step_name(dx, dy)
 
 
 def zone_in_words(zone: Zone | bool) -> str:
@@ -137,22 +126,21 @@ def _promotion(promotes: Promotes) -> str:
     return f"promotes {how} {zone_in_words(promotes.at)} to {choices}{forced}"
 
 
-def rules_in_words(spec: VariantSpec) -> list[str]:
+def rules_in_words(spec: VariantSpec) -> Iterator[str]:
     """Describe the rules without the pieces, in a sentence each."""
     rules = spec.rules
-    lines = []
     if rules.checkmate != "loss":
-        lines.append(f"Checkmate is a {rules.checkmate} for the side in check.")
+        yield f"Checkmate is a {rules.checkmate} for the side in check."
     if rules.stalemate == "fewer pieces win":
-        lines.append("After stalemate the side with fewer pieces on the board wins.")
+        yield "After stalemate the side with fewer pieces on the board wins."
     elif rules.stalemate != "draw":
-        lines.append(f"Stalemate is a {rules.stalemate} for the side that cannot move.")
+        yield f"Stalemate is a {rules.stalemate} for the side that cannot move."
     else:
-        lines.append("Stalemate is a draw.")
-    lines += list(_repetition(spec))
+        yield "Stalemate is a draw."
+    yield from _repetition(spec)
     count = rules.no_progress
     if count.plies == "none":
-        lines.append("No move count ends the game.")
+        yield "No move count ends the game."
     else:
         checks = (
             ""
@@ -161,52 +149,50 @@ def rules_in_words(spec: VariantSpec) -> list[str]:
         )
         resets = ", ".join(f"moves of {e}" if e in spec.pieces else e for e in count.reset)
         drawn = "drawn" if rules.points is None else "decided by points"
-        lines.append(
+        yield (
             f"The game is {drawn} after {counted(count.plies, 'ply')} without progress "
             f"(progress: {resets}{checks})."
         )
-    lines += [f"A side wins by {_win(win)}." for win in rules.wins]
+    for win in rules.wins:
+        yield f"A side wins by {_win(win)}."
     if rules.captures == "must":
-        lines.append("Captures are forced.")
+        yield "Captures are forced."
     if rules.checks == "never":
-        lines.append("No move may give check.")
+        yield "No move may give check."
     if rules.checks == "ignored":
-        lines.append("There are no checks.")
+        yield "There are no checks."
     if rules.checked_king == "only captures":
-        lines.append("A king in check may only capture the piece that gives it.")
+        yield "A king in check may only capture the piece that gives it."
     if rules.pass_ == "may":
         result = "as a draw" if rules.points is None else "and points decide it"
-        lines.append(
-            f"A player who is not in check may pass; two passes in a row end the game, {result}."
-        )
+        yield f"A player who is not in check may pass; two passes in a row end the game, {result}."
     if rules.facing_kings == "must part":
-        lines.append("A player between facing kings must part them, or pass, which ends the game.")
+        yield "A player between facing kings must part them, or pass, which ends the game."
     if rules.points is not None:
         points = ", ".join(f"{letter} {n:g}" for letter, n in rules.points.pieces.items())
         if rules.points.second:
             points += f"; the second player has {rules.points.second:g} more"
-        lines.append(f"The points of pieces on the board: {points}.")
+        yield f"The points of pieces on the board: {points}."
     if rules.explodes:
-        lines.append("A capture explodes.")
+        yield "A capture explodes."
     if rules.insufficient_material:
-        lines.append("A position in which neither side can ever mate is a draw.")
+        yield "A position in which neither side can ever mate is a draw."
     if rules.bare_king != "none":
-        lines.append(f"A bare king is a {rules.bare_king}.")
+        yield f"A bare king is a {rules.bare_king}."
     if rules.counting != "none":
-        lines.append(f"Moves are counted as in {rules.counting}.")
+        yield f"Moves are counted as in {rules.counting}."
     if spec.hands is not None and spec.hands.captured == "leaves the game":
         held = any(map(str.isalpha, rules.start.split()[0].partition("[")[2]))
         given = "at the start" if held else "that a FEN gives"
-        lines.append(f"Pieces in hand {given} ({' '.join(spec.hands.order)}) may be dropped.")
+        yield f"Pieces in hand {given} ({' '.join(spec.hands.order)}) may be dropped."
     elif spec.hands is not None:
         promoted = {"reverts": "reverts to what it was", "keeps": "keeps its kind"}
-        lines.append(
+        yield (
             f"Captured pieces go to the captor's hand ({' '.join(spec.hands.order)}); "
             f"a promoted one {promoted.get(spec.hands.promoted, spec.hands.promoted)}."
         )
     for side, walk in spec.castling.items():
-        lines.append(f"Castling {side}: king {walk.king}, rook {walk.rook}.")
-    return lines
+        yield f"Castling {side}: king {walk.king}, rook {walk.rook}."
 
 
 def _repetition(spec: VariantSpec) -> Iterator[str]:

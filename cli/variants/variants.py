@@ -67,10 +67,7 @@ def _variants() -> list[dict[str, Any]]:
     for name, entry in registry().variants.items():
         row: dict[str, Any] = {
             "name": name,
-            "title": None,
-            "board": None,
-            "pieces": None,
-            "rules": None,
+            **dict.fromkeys(("title", "board", "pieces", "rules")),
             "plugin": entry.plugin,
             "sample": entry.sample if entry.sample and entry.sample.exists() else None,
             "spec": entry.path,

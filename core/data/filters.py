@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -160,68 +160,47 @@ class GameFilter:
 
         `plies` is the length of the game if the record has no moves.
         """
-        return (
-            self._rating_reason(game)
-            or self._length_reason(game.plies if plies is None else plies)
-            or self._date_reason(game)
-            or self._result_reason(game)
-            or self._name_reason(game)
-        )
+        return next(self._reasons(game, game.plies if plies is None else plies), None)
 
-    def _rating_reason(self, game: GameRecord) -> str | None:
-        if self.min_rating is None and self.max_rating is None:
-            return None
-        for rating in (game.white_elo, game.black_elo):
+    def _reasons(self, game: GameRecord, plies: int) -> Iterator[str]:
+        rated = self.min_rating is not None or self.max_rating is not None
+        for rating in (game.white_elo, game.black_elo) if rated else ():
             if rating is None:
-                return "rating missing"
-            if self.min_rating is not None and rating < self.min_rating:
-                return f"rating below {self.min_rating}"
-            if self.max_rating is not None and rating > self.max_rating:
-                return f"rating above {self.max_rating}"
-        return None
-
-    def _length_reason(self, plies: int) -> str | None:
+                yield "rating missing"
+            elif self.min_rating is not None and rating < self.min_rating:
+                yield f"rating below {self.min_rating}"
+            elif self.max_rating is not None and rating > self.max_rating:
+                yield f"rating above {self.max_rating}"
         if self.min_plies is not None and plies < self.min_plies:
-            return f"under {counted(self.min_plies, 'ply')}"
+            yield f"under {counted(self.min_plies, 'ply')}"
         if self.max_plies is not None and plies > self.max_plies:
-            return f"over {counted(self.max_plies, 'ply')}"
-        return None
-
-    def _date_reason(self, game: GameRecord) -> str | None:
-        if self.since is None and self.until is None:
-            return None
-        date = parse_date(game.date)
-        if date is None:
-            return "date missing"
-        if _latest(date) < self._first:
-            return f"before {self.since}"
-        if _earliest(date) > self._last:
-            return f"after {self.until}"
-        return None
-
-    def _result_reason(self, game: GameRecord) -> str | None:
+            yield f"over {counted(self.max_plies, 'ply')}"
+        if self.since is not None or self.until is not None:
+            date = parse_date(game.date)
+            if date is None:
+                yield "date missing"
+            elif _latest(date) < self._first:
+                yield f"before {self.since}"
+            elif _earliest(date) > self._last:
+                yield f"after {self.until}"
         if self.known_result and game.result == "*":
-            return "result unknown"
+            yield "result unknown"
         if self.results and game.result not in self.results:
-            return f"result {game.result}"
+            yield f"result {game.result}"
         if self.endings or self.not_endings:
             kind = ending(game.termination)
             if kind in self.not_endings or (self.endings and kind not in self.endings):
-                return f"ending: {kind}"
-        return None
-
-    def _name_reason(self, game: GameRecord) -> str | None:
+                yield f"ending: {kind}"
         if self.players and not _any_match(self.players, (game.white, game.black)):
-            return "other players"
+            yield "other players"
         if self.not_players and _any_match(self.not_players, (game.white, game.black)):
-            return "excluded player"
+            yield "excluded player"
         if self.events and not _any_match(self.events, (game.event,)):
-            return "other event"
+            yield "other event"
         if self.sources and not _any_match(self.sources, (game.source,)):
-            return "other source"
+            yield "other source"
         if self.standard_start and game.start_fen is not None:
-            return "other start position"
-        return None
+            yield "other start position"
 
     def as_dict(self) -> dict[str, Any]:
         """Conditions that are set, by field name, as recorded in a store."""

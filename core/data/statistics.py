@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.data.filters import ending
 from variant_ai.core.data.game_record import TRAINS_POLICY, TRAINS_VALUE
+from variant_ai.core.data.store.columns import Floats, Longs
 from variant_ai.core.data.store.game_store import NO_RATING, Store
 from variant_ai.core.data.store.store_format import UNKNOWN
 
@@ -41,7 +42,7 @@ class Numbers:
     """Standard deviation of the sample (divided by its count)."""
 
     @staticmethod
-    def of(values: NDArray[np.int64]) -> Numbers:
+    def of(values: Longs) -> Numbers:
         if not values.size:
             return Numbers(0)
         mean, median = float(values.mean()), float(np.median(values))
@@ -142,7 +143,7 @@ class Statistics:
 
 def statistics(
     store: Store,
-    games: Sequence[int] | NDArray[np.int64] | None = None,
+    games: Sequence[int] | Longs | None = None,
     *,
     top: int = TOP_PLAYERS,
     moves: int = 10,
@@ -208,7 +209,7 @@ def _searches(store: Store, selected: NDArray[np.bool_]) -> Searches:
     if visits is not None:
         counts[np.repeat(visits.first >= 0, lengths)] = np.diff(visits.ends) > 0
 
-    def known(values: NDArray[np.float32] | None) -> int:
+    def known(values: Floats | None) -> int:
         return 0 if values is None else int((~np.isnan(values) & here).sum())
 
     def learnt(bit: int) -> int:
@@ -279,13 +280,13 @@ def _standard(store: Store) -> NDArray[np.bool_]:
     return own[store.start_of]
 
 
-def _copies(store: Store, games: NDArray[np.int64]) -> int:
+def _copies(store: Store, games: Longs) -> int:
     seen = {(start, codes.tobytes()) for start, codes in store.starts_and_codes(games.tolist())}
     return len(games) - len(seen)
 
 
 def _first_moves(
-    store: Store, games: NDArray[np.int64], limit: int, write_move: Callable[[int], str] | None
+    store: Store, games: Longs, limit: int, write_move: Callable[[int], str] | None
 ) -> tuple[FirstMove, ...]:
     from variant_ai.core.rules.pieces import PieceTypes
     from variant_ai.core.rules.text.notation import uci

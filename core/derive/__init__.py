@@ -8,6 +8,5 @@ Modules in reading order:
     rule_probe     promotions, hands, castling, royal pieces
     end_probe      ends of games
     spec_draft     all of it in the words of specs
-    shipped_parent a variant as the child of a shipped spec
-    derivation     `derive`: a draft, tried in the kernel
+    derivation     `derive`: a draft, perhaps as the child of a shipped spec, tried in the kernel
 """

@@ -11,12 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from variant_ai.core.errors import SpecError
-from variant_ai.core.spec.betza import LAME, LEAPS, Hop, Movement, Step, parse_betza
+from variant_ai.core.spec.betza import LAME, LEAPS, Movement, Step, parse_betza
 
 _MODIFIERS = ("", *"fblrsv", *"fs bs fl fr bl br lf rf lb rb fh bh lh rh".split())
 _ATOM_OF = {tuple(sorted(leap)): atom for atom, leap in LEAPS.items()}
-_Style = tuple[bool, bool, int, bool, Hop]
-"""Fields of a movement without its direction: quiet, capture, reach, lame, hop."""
 
 
 def write_betza(movements: Iterable[Movement]) -> str:
@@ -24,11 +22,11 @@ def write_betza(movements: Iterable[Movement]) -> str:
 
     Raises SpecError if the notation has no word for one of them.
     """
-    styles: dict[_Style, set[Step]] = defaultdict(set)
+    styles: dict[Movement, set[Step]] = defaultdict(set)
     for move in movements:
         styles[_style(move)].add((move.dx, move.dy))
     words = []
-    for style, steps in sorted(styles.items(), key=lambda item: (not item[0][0], item[0])):
+    for style, steps in sorted(styles.items(), key=lambda item: _order(item[0])):
         atoms: dict[str, set[Step]] = defaultdict(set)
         for dx, dy in steps:
             atoms[_atom(dx, dy)].add((dx, dy))
@@ -37,8 +35,13 @@ def write_betza(movements: Iterable[Movement]) -> str:
     return "".join(words)
 
 
-def _style(move: Movement) -> _Style:
-    return move.quiet, move.capture, move.reach, move.lame, move.hop
+def _style(move: Movement) -> Movement:
+    """The movement without its direction."""
+    return move._replace(dx=0, dy=0)
+
+
+def _order(style: Movement) -> tuple[bool, bool, int, bool, str]:
+    return not style.quiet, style.capture, style.reach, style.lame, style.hop
 
 
 def _atom(dx: int, dy: int) -> str:
@@ -48,7 +51,7 @@ def _atom(dx: int, dy: int) -> str:
     return _ATOM_OF[short, long]
 
 
-def _directed(style: _Style, atom: str, steps: set[Step]) -> str:
+def _directed(style: Movement, atom: str, steps: set[Step]) -> str:
     """Write an atom in some directions: with one modifier, or several atoms if needed."""
     left, words = set(steps), []
     known = _meanings(style, atom)
@@ -64,7 +67,7 @@ def _directed(style: _Style, atom: str, steps: set[Step]) -> str:
 
 
 @functools.cache
-def _meanings(style: _Style, atom: str) -> dict[str, frozenset[Step]]:
+def _meanings(style: Movement, atom: str) -> dict[str, frozenset[Step]]:
     """Directions of an atom in a style by the word for them."""
     found: dict[str, frozenset[Step]] = {}
     for modifier in _MODIFIERS:
@@ -78,25 +81,23 @@ def _meanings(style: _Style, atom: str) -> dict[str, frozenset[Step]]:
     return found
 
 
-def _flags(style: _Style) -> str:
-    quiet, capture, _, lame, hop = style
-    mode = "" if quiet and capture else "m" if quiet else "c"
-    return mode + {"": "", "over": "p", "behind": "g"}[hop] + "n" * lame
+def _flags(style: Movement) -> str:
+    mode = "" if style.quiet and style.capture else "m" if style.quiet else "c"
+    return mode + {"": "", "over": "p", "behind": "g"}[style.hop] + "n" * style.lame
 
 
-def _suffix(style: _Style, atom: str) -> str:
-    _, _, reach, lame, _ = style
-    if lame or reach == 1:
+def _suffix(style: Movement, atom: str) -> str:
+    if style.lame or style.reach == 1:
         return ""
-    return atom if reach == 0 else str(reach)
+    return atom if style.reach == 0 else str(style.reach)
 
 
-def _joined(style: _Style, parts: dict[str, str]) -> str:
+def _joined(style: Movement, parts: dict[str, str]) -> str:
     """Join the atoms of a style; K, R, B and Q where they say the same."""
-    flags, suffix = _flags(style), ("" if style[2] in (0, 1) else str(style[2]))
+    flags, suffix = _flags(style), ("" if style.reach in (0, 1) else str(style.reach))
     whole = {atom: parts.get(atom) == flags + atom + _suffix(style, atom) for atom in "WF"}
-    slides = style[2] != 1 and not style[3]
-    if all(whole.values()) and not style[3]:
+    slides = style.reach != 1 and not style.lame
+    if all(whole.values()) and not style.lame:
         parts = {**parts, "W": flags + ("Q" if slides else "K") + suffix, "F": ""}
     elif slides:
         for atom, letter in (("W", "R"), ("F", "B")):

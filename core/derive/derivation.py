@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from variant_ai.core.derive.betza_writer import write_betza
-from variant_ai.core.derive.shipped_parent import drafts_with_parents
+from variant_ai.core.derive.probe_board import Words
 from variant_ai.core.derive.spec_draft import draft, input_planes_of
 from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import MoveError, SpecError, UnknownNameError, VariantAIError
@@ -34,9 +35,11 @@ from variant_ai.core.rules.position import (
     view,
 )
 from variant_ai.core.spec.betza import Movement
+from variant_ai.core.spec.catalogue import builtin_specs
 from variant_ai.core.spec.files.fairy_ini import read_ini
 from variant_ai.core.spec.files.yaml_reader import read_text
-from variant_ai.core.spec.loader import parse_spec
+from variant_ai.core.spec.loader import load_spec, parse_spec
+from variant_ai.core.spec.rule_words import Model
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.testing.game_conformance import check_game_ends
 from variant_ai.core.testing.random_games import random_move
@@ -53,6 +56,11 @@ WALKS, WALK_PLIES = 3, 60
 MOST_GAPS = 60
 LONGEST_LEAP = 3
 """Greatest length of a straight leap that has a letter in Betza notation."""
+PROBED = ("stalemate", "repetition", "no_progress")
+"""Words of rules that are taken from the draft."""
+COPIED = ("variant", "title", "fairy", "fairy_ini")
+OPTIONAL = ("pass", "facing_kings", "points")
+"""Words of the shipped spec that the variant may have or not; each is tried."""
 UNSTORED = "games can be played but not stored: moves also place walls or drop promoted pieces"
 
 
@@ -61,7 +69,7 @@ class Derivation:
     """A draft, the engine it is for, and notes on it."""
 
     variant: str
-    tree: dict[str, Any] = field(default_factory=dict)
+    tree: Words = field(default_factory=dict)
     """The spec, as its YAML file has it."""
     engine: str = ""
     """`kernel` or `fairy`; empty if the variant has no spec."""
@@ -123,7 +131,7 @@ def _derive(name: str, ini: str | None, positions: int, seed: int) -> Derivation
     return found
 
 
-def _kernel_fails(tree: dict[str, Any], positions: int, seed: int) -> str:
+def _kernel_fails(tree: Words, positions: int, seed: int) -> str:
     """Return why the kernel does not play a draft as Fairy-Stockfish does; empty if it does."""
     try:
         spec = read_tree(tree)
@@ -150,10 +158,57 @@ def read_tree(tree: Mapping[str, Any]) -> VariantSpec:
     return parse_spec(json.dumps(tree), f"<{tree['variant']}>")
 
 
+# --- drafts that extend a shipped spec -------------------------------------------------------------
+
+# Probing finds the moves of most pieces, but not those of a cannon that avoids cannons or of a palace
+# with diagonals. A shipped spec has the words for them.
+
+
+def drafts_with_parents(tree: Words) -> Iterator[Words]:
+    """Yield drafts that extend a shipped spec with rules that probing cannot find, in every combination
+    with and without each of these rules. tree: the draft that probing gave."""
+    for name, path in builtin_specs().items():
+        parent = load_spec(path)
+        theirs = parent.rules.model_dump(by_alias=True, exclude_defaults=True)
+        given = [word for word in OPTIONAL if word in theirs]
+        if not given or not _begins_alike(parent, tree):
+            continue
+        for kept in product((True, False), repeat=len(given)):
+            left_out = [word for word, keep in zip(given, kept, strict=True) if not keep]
+            yield _child(name, parent, tree, left_out)
+
+
+def _begins_alike(parent: VariantSpec, tree: Words) -> bool:
+    """Return True if a variant has the board and the first position of a shipped one."""
+    size = (tree["board"]["files"], tree["board"]["ranks"])
+    home = tree["rules"]["start"].split()[0]
+    return size == (parent.board.files, parent.board.ranks) and (
+        parent.rules.start.split()[0] == home
+    )
+
+
+def _child(name: str, parent: VariantSpec, tree: Words, left_out: list[str]) -> Words:
+    """A spec that extends the shipped one `name`, without some words of its rules."""
+    rules: Words = dict.fromkeys(left_out)
+    by_points = parent.rules.points is not None and "points" not in left_out
+    for word in PROBED:
+        mine, theirs = tree["rules"][word], getattr(parent.rules, word)
+        if word == "repetition" and by_points:
+            mine = {**mine, "otherwise": "draw"}  # which points decide
+        if isinstance(theirs, Model):
+            same = type(theirs).model_validate_json(json.dumps(mine)) == theirs
+        else:
+            same = mine == theirs
+        if not same:
+            rules[word] = mine
+    tree = {word: tree[word] for word in COPIED if word in tree}
+    return {"spec": 1, "extends": name, **tree, **({"rules": rules} if rules else {})}
+
+
 # --- the engine fairy ----------------------------------------------------------------------------
 
 
-def draft_for_fairy(tree: dict[str, Any], seed: int, notes: list[str]) -> dict[str, Any]:
+def draft_for_fairy(tree: Words, seed: int, notes: list[str]) -> Words:
     """Return a draft for the engine `fairy` in which every move that random games meet has an
     action. Raises SpecError, MoveError if there is none."""
     tree = json.loads(json.dumps(tree))
@@ -190,7 +245,7 @@ def _is_playable(tree: Mapping[str, Any]) -> bool:
     return True
 
 
-def _leave_rules_to_the_engine(tree: dict[str, Any]) -> None:
+def _leave_rules_to_the_engine(tree: Words) -> None:
     """Take away the words that say nothing about which moves can ever exist."""
     for piece in tree["pieces"].values():
         _join_zones(piece)
@@ -203,7 +258,7 @@ def _leave_rules_to_the_engine(tree: dict[str, Any]) -> None:
     tree["input"] = input_planes_of(tree)
 
 
-def _join_zones(piece: dict[str, Any]) -> None:
+def _join_zones(piece: Words) -> None:
     """Move every Betza word of a piece into `moves`: the engine knows the zones."""
     words = [piece["moves"], *piece.pop("from", {}).values()]
     piece["moves"] = "".join(words) or "K"
@@ -230,7 +285,7 @@ def _gap(spec: VariantSpec, seed: int) -> tuple[Gap | None, bool]:
                 try:
                     codec.encode(game.position, move)
                 except MoveError as error:
-                    if "cannot be stored" in str(error) or "but not stored" in str(error):
+                    if "but not stored" in str(error):
                         unstored = True
                         continue
                     kind = rules.types.all[
@@ -251,7 +306,7 @@ def _gap(spec: VariantSpec, seed: int) -> tuple[Gap | None, bool]:
     return None, unstored
 
 
-def _close(tree: dict[str, Any], symbol: str, dx: int, dy: int, to: str) -> None:
+def _close(tree: Words, symbol: str, dx: int, dy: int, to: str) -> None:
     """Give a piece a displacement, or a promotion, that it was seen to have."""
     piece = tree["pieces"][symbol]
     everywhere = f"rank 1-{tree['board']['ranks']}"

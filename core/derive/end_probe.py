@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any
 
-from variant_ai.core.derive.piece_probe import COMPASS, PieceMoves
-from variant_ai.core.derive.probe_board import Pieces, ProbeBoard, VariantWith
+from variant_ai.core.derive.piece_probe import COMPASS, Probed
+from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard, VariantWith, Words
 from variant_ai.core.derive.rule_probe import promoted_symbol
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.spec.betza import parse_betza
@@ -37,7 +36,7 @@ def stuck(board: ProbeBoard, fen: str) -> str:
 # --- repetition and move count -------------------------------------------------------------------
 
 
-def repetition(board: ProbeBoard, notes: list[str]) -> dict[str, Any]:
+def repetition(board: ProbeBoard, notes: list[str]) -> Words:
     """Return `repetition:` as cycles of moves show it, from the start position or after some random
     moves. `fold` is `NO_FOLD` if no cycle ends a game. notes: gets a sentence on each unknown part."""
     played, cycle = _some_cycle(board)
@@ -134,9 +133,7 @@ def _fold(board: ProbeBoard, played: list[str], cycle: list[str]) -> tuple[int, 
     return 0, 0
 
 
-def perpetual_check(
-    board: ProbeBoard, king: str, pieces: dict[str, PieceMoves], fold: int
-) -> str | None:
+def perpetual_check(board: ProbeBoard, king: str, pieces: Probed, fold: int) -> str | None:
     """Result for a side that checks forever; None if no such cycle was found."""
     slide = parse_betza("fR")[0]
     rooks = [s for s, p in pieces.items() if p.moves and slide in parse_betza(p.moves)]
@@ -159,9 +156,7 @@ def perpetual_check(
     return None
 
 
-def no_progress(
-    board: ProbeBoard, pieces: dict[str, PieceMoves], hand: str, notes: list[str]
-) -> dict[str, Any]:
+def no_progress(board: ProbeBoard, pieces: Probed, hand: str, notes: list[str]) -> Words:
     """Return `no_progress:`: plies until the draw, and what resets the count. notes: gets a sentence if
     the game is not drawn then, which a spec cannot express."""
     fields = board.start.split()
@@ -186,14 +181,16 @@ def no_progress(
                 "move then, perhaps by counting material (`rules.points`), which is not probed"
             )
     reset = ["captures"]
-    for symbol, moves in pieces.items():
-        for move in (m for m in moves.seen[:200] if m.is_plain):
-            alone = {move.origin: symbol}
-            if move.text in board.neutral.legal_moves(board.fen(alone)):
-                if _clock(board.after(alone, move.text, rest="- - 6 9")) == 0:
-                    reset.append(symbol)
-                break
-    if any(_promotion_resets(board, moves) for s, moves in pieces.items() if s not in reset):
+    reset += [
+        symbol
+        for symbol, moves in pieces.items()
+        if _resets(board, symbol, [m for m in moves.seen[:200] if m.is_plain])
+    ]
+    if any(
+        _resets(board, symbol, [m for m in moves.seen if promoted_symbol(symbol, m)])
+        for symbol, moves in pieces.items()
+        if symbol not in reset
+    ):
         reset.append("promotions")
     if hand:
         drop = next((m for m in board.moves({}, hand=hand) if m.drop == hand), None)
@@ -204,10 +201,10 @@ def no_progress(
     return {"plies": plies, "reset": reset}
 
 
-def _promotion_resets(board: ProbeBoard, moves: PieceMoves) -> bool:
-    """Return True if the promotion of a piece on an empty board sets the count to 0."""
-    for move in (m for m in moves.seen if promoted_symbol(moves.symbol, m)):
-        alone = {move.origin: moves.symbol}
+def _resets(board: ProbeBoard, symbol: str, moves: Iterable[FairyMove]) -> bool:
+    """Return True if the first of some moves that a piece has on an empty board sets the count to 0."""
+    for move in moves:
+        alone = {move.origin: symbol}
         if move.text in board.neutral.legal_moves(board.fen(alone)):
             return _clock(board.after(alone, move.text, rest="- - 6 9")) == 0
     return False
@@ -237,12 +234,10 @@ def counting(board: ProbeBoard, variant_with: VariantWith, king: str, other: str
 # --- wins ----------------------------------------------------------------------------------------
 
 
-def wins(
-    board: ProbeBoard, symbols: Sequence[str], royal: Sequence[str], bare: str
-) -> list[dict[str, Any]]:
+def wins(board: ProbeBoard, symbols: Sequence[str], royal: Sequence[str], bare: str) -> list[Words]:
     """Return `wins:`. symbols: all pieces. royal: those that are mated rather than lost. bare: verdict
     for a side with nothing but its king."""
-    found: list[dict[str, Any]] = []
+    found: list[Words] = []
     if checks := counted_checks(board.variant.fen_after(board.start, [])):
         found.append({"checks": checks})
     found += _extinct(board, symbols, royal, everything=bare == "none")
@@ -257,7 +252,7 @@ def counted_checks(fen: str) -> int:
 
 def _extinct(
     board: ProbeBoard, symbols: Sequence[str], royal: Sequence[str], *, everything: bool
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Words]:
     """Yield wins by pieces that are gone: of one type; with `everything`, also all together."""
     others = [symbol for symbol in symbols if symbol not in royal]
     explained = False
@@ -282,7 +277,7 @@ def _extinct(
             return
 
 
-def _extinction(win: tuple[int, int], which: str) -> dict[str, Any]:
+def _extinction(win: tuple[int, int], which: str) -> Words:
     value, left = win
     return {"extinct" if value < 0 else "lost": which, **({"left": left} if left else {})}
 
@@ -312,7 +307,7 @@ def _gone(
     return last, count + sum(piece in kings for piece in home.values())
 
 
-def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[Words]:
     """Yield wins by a piece that reaches a zone."""
     theirs = {s: p for s, p in board.pieces(board.start).items() if p.islower()}
     kinds = Counter(theirs.values())
@@ -338,7 +333,7 @@ def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[dict[str, An
             goals = goals_of(symbol, True)
         if not goals or len(goals) == board.squares:
             continue
-        win: dict[str, Any] = {"piece": symbol, "reaches": board.zone(goals)}
+        win: Words = {"piece": symbol, "reaches": board.zone(goals)}
         if held:
             yield {**win, "held": True}
             continue
@@ -405,30 +400,24 @@ def differing_ends(spec: VariantSpec) -> list[str]:
 def _differing_ends(spec: VariantSpec) -> list[str]:
     own = judge(spec, {})
     board = ProbeBoard(own, own)
-    rules, name = spec.rules, spec.fairy
+    rules = spec.rules
     found: list[str] = []
+
+    def compare(word: str, mine: object, theirs: object) -> None:
+        if mine != theirs:
+            found.append(f"rules.{word} is {mine}; Fairy-Stockfish's {spec.fairy}: {theirs}")
+
     unknown: list[str] = []
-    repeated = repetition(board, unknown)
+    repeated, fold = repetition(board, unknown), rules.repetition.fold
     if repeated["fold"] == NO_FOLD:
-        if rules.repetition.fold <= MAX_FOLD:
-            found.append(
-                f"rules.repetition.fold is {rules.repetition.fold}; Fairy-Stockfish's {name}: none up to "
-                f"{MAX_FOLD}"
-            )
+        if fold <= MAX_FOLD:
+            compare("repetition.fold", fold, f"none up to {MAX_FOLD}")
     elif not unknown:
         otherwise = rules.repetition.otherwise
         if otherwise == "draw" and rules.points is not None and rules.points.second:
             otherwise = "loss of first player"  # by points, where both have the same pieces
-        for word, mine in (("fold", rules.repetition.fold), ("otherwise", otherwise)):
-            if repeated[word] != mine:
-                found.append(
-                    f"rules.repetition.{word} is {mine}; Fairy-Stockfish's {name}: {repeated[word]}"
-                )
-    plies = no_progress(board, {}, "", [])["plies"]
-    if plies != rules.no_progress.plies:
-        found.append(
-            f"rules.no_progress.plies is {rules.no_progress.plies}; Fairy-Stockfish's {name}: {plies}"
-        )
-    if (stalemate := own.stalemate()) != rules.stalemate:
-        found.append(f"rules.stalemate is {rules.stalemate}; Fairy-Stockfish's {name}: {stalemate}")
+        compare("repetition.fold", fold, repeated["fold"])
+        compare("repetition.otherwise", otherwise, repeated["otherwise"])
+    compare("no_progress.plies", rules.no_progress.plies, no_progress(board, {}, "", [])["plies"])
+    compare("stalemate", rules.stalemate, own.stalemate())
     return found

@@ -38,6 +38,8 @@ class PieceMoves:
     """Squares on which it has no move at all."""
 
 
+Probed = dict[str, PieceMoves]
+"""Symbols and their moves."""
 Zone = frozenset[int] | None
 """Squares on which a movement exists; None is everywhere."""
 
@@ -46,16 +48,12 @@ def _times(step: Step, k: int) -> Step:
     return step[0] * k, step[1] * k
 
 
-def probe_piece(board: ProbeBoard, symbol: str, prey: str, *, royal: bool = False) -> PieceMoves:
-    """Find the movement of a piece. prey: symbol of an enemy piece that it may capture.
+class PieceProbe:
+    """Finds the movement of a piece."""
 
-    royal: the piece may not enter attacked squares, so it is never put among many enemies.
-    """
-    return _Probe(board, symbol, prey, royal).run()
-
-
-class _Probe:
-    def __init__(self, board: ProbeBoard, symbol: str, prey: str, royal: bool) -> None:
+    def __init__(self, board: ProbeBoard, symbol: str, prey: str, *, royal: bool = False) -> None:
+        """prey: symbol of an enemy piece that it may capture. royal: the piece may not enter attacked
+        squares, so it is never put among many enemies."""
         self.board, self.symbol, self.prey, self.royal = board, symbol, prey, royal
         self.found = PieceMoves(symbol)
         self.quiet: dict[int, set[Step]] = {}

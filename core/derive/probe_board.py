@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant
 from variant_ai.core.spec.zones import square_name
@@ -33,6 +33,8 @@ NEUTRAL = {
 
 VariantWith = Callable[[Mapping[str, str]], FairyVariant]
 """The variant with some settings changed."""
+Words = dict[str, Any]
+"""A part of a spec as data: its words, and what is given for each."""
 Pieces = Mapping[int, str]
 """Square -> symbol as in a FEN, capital letters for the first player: `N`, `+P`, `q~`."""
 CELL = re.compile(r"[0-9]+|\+?[A-Za-z]~?|\*")
@@ -118,11 +120,9 @@ class ProbeBoard:
                 found.append(FairyMove(text, match["drop"] or "", origin, target, match["rest"]))
         return found
 
-    def after(
-        self, pieces: Pieces, move: str, *, black: bool = False, rest: str = "- - 0 1"
-    ) -> str:
+    def after(self, pieces: Pieces, move: str, *, rest: str = "- - 0 1") -> str:
         """FEN after a move in a crafted position."""
-        return self.neutral.fen_after(self.fen(pieces, black=black, rest=rest), [move])
+        return self.neutral.fen_after(self.fen(pieces, rest=rest), [move])
 
     def square(self, name: str) -> int:
         return (int(name[1:]) - 1) * self.files + ord(name[0]) - ord("a")

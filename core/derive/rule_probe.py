@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import permutations
 
-from variant_ai.core.derive.piece_probe import PieceMoves
-from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard, VariantWith
+from variant_ai.core.derive.piece_probe import PieceMoves, Probed
+from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard, VariantWith, Words
 from variant_ai.core.errors import VariantAIError
+from variant_ai.core.rules.position import view
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -39,8 +40,8 @@ def is_royal(board: ProbeBoard, symbol: str, attackers: Iterable[PieceMoves]) ->
                 if origin is None or max(abs(dx), abs(dy)) > 2 or move.rest:
                     continue
                 far = 0 if square > board.squares // 2 else board.squares - 1
-                both = {square: symbol, far: symbol.lower(), origin: attacker.symbol.lower()}
-                fen = board.fen(both)
+                enemies = {far: symbol.lower(), origin: attacker.symbol.lower()}
+                fen = board.fen({square: symbol, **enemies})
                 if board.variant.in_check(fen):
                     return fen
                 break
@@ -50,9 +51,7 @@ def is_royal(board: ProbeBoard, symbol: str, attackers: Iterable[PieceMoves]) ->
 # --- promotion -----------------------------------------------------------------------------------
 
 
-def promotion(
-    board: ProbeBoard, moves: PieceMoves, order: list[str], notes: list[str]
-) -> dict[str, Any]:
+def promotion(board: ProbeBoard, moves: PieceMoves, order: list[str], notes: list[str]) -> Words:
     """Return `promotes:` from the moves that were met while a piece was probed; empty if there were
     none."""
     choices: dict[tuple[int, int], set[str]] = defaultdict(set)
@@ -74,11 +73,14 @@ def promotion(
     to = ordered(every)
     ways = plain | set(choices)
     at = frozenset(t for _, t in choices if all(w in choices for w in ways if w[1] == t))
-    word: dict[str, Any] = {"at": board.zone(at or frozenset(range(board.squares))), "to": to}
-    second = _choices_of_second(board, moves.symbol, min(choices))
+    word: Words = {"at": board.zone(at or frozenset(range(board.squares))), "to": to}
+    way = min(choices)
+    # by the same move as seen from the other side; there is none on boards that are rotated
+    origin, target = (view(s, 1, board.files, board.ranks, "mirror") for s in way)
+    second = _choices(board, moves.symbol, (origin, target), {origin: moves.symbol.lower()})
     if second and second != every:
         word["second"] = ordered(second)
-    elif _limited_to_lost(board, moves.symbol, min(choices), every):
+    elif _limited_to_lost(board, moves.symbol, way, every):
         word["to"] = "captured pieces"
     leaving = any(t not in at for _, t in choices)
     leaving |= any(w not in choices for w in ways if w[1] in at)
@@ -96,14 +98,10 @@ def promotion(
     return word
 
 
-def _choices_of_second(board: ProbeBoard, symbol: str, way: tuple[int, int]) -> set[str]:
-    """Pieces that the second player's piece may promote to, by the same move as seen from the other side
-    of the board; empty if there is no such move, as on boards that are rotated."""
-    origin, target = (
-        (board.ranks - 1 - s // board.files) * board.files + s % board.files for s in way
-    )
-    found = board.moves({origin: symbol.lower()}, black=True)
-    there = [m for m in found if (m.origin, m.target) == (origin, target)]
+def _choices(board: ProbeBoard, symbol: str, way: tuple[int, int], pieces: Pieces) -> set[str]:
+    """Pieces that a player's piece may promote to by a move among other pieces."""
+    found = board.moves(pieces, black=pieces[way[0]].islower())
+    there = [m for m in found if (m.origin, m.target) == way]
     return {promoted_symbol(symbol, m) for m in there} - {""}
 
 
@@ -111,13 +109,10 @@ def _limited_to_lost(board: ProbeBoard, symbol: str, way: tuple[int, int], every
     """Return True if a piece cannot promote while all pieces of the start position are there, and may
     promote to one of a kind that has lost one."""
     home = {s: p for s, p in board.pieces(board.start).items() if p.isupper()}
-    origin, target = way
-    mine: dict[int, str] = {s: p for s, p in home.items() if s not in way and p != symbol}
+    mine = {s: p for s, p in home.items() if s not in way and p != symbol}
 
     def choices(pieces: dict[int, str]) -> set[str]:
-        found = board.moves({**pieces, origin: symbol})
-        there = [m for m in found if (m.origin, m.target) == (origin, target)]
-        return {promoted_symbol(symbol, m) for m in there} - {""}
+        return _choices(board, symbol, way, {**pieces, way[0]: symbol})
 
     if not every <= set(mine.values()) or choices(mine):
         return False
@@ -152,7 +147,7 @@ class HandRules:
 
 def hands(
     board: ProbeBoard,
-    pieces: dict[str, PieceMoves],
+    pieces: Probed,
     start_pocket: str,
     captures: bool,
     royal: list[str],
@@ -188,7 +183,7 @@ def hands(
     return found
 
 
-def _taker(pieces: dict[str, PieceMoves]) -> tuple[str, FairyMove] | None:
+def _taker(pieces: Probed) -> tuple[str, FairyMove] | None:
     """A piece and a capture by it that was met."""
     for symbol, moves in pieces.items():
         if moves.moves and not moves.moves.startswith("m"):
@@ -246,18 +241,14 @@ def castling(board: ProbeBoard) -> tuple[dict[str, dict[str, str]], bool]:
     found: dict[str, dict[str, str]] = {}
     takes_rook = False
     theirs = {s: p for s, p in home.items() if p.islower()}
-    for king, king_symbol in first.items():
-        for rook, rook_symbol in first.items():
-            if king == rook:
-                continue
-            two = {**theirs, king: king_symbol, rook: rook_symbol}
-            letter = "K" if rook > king else "Q"
-            if letter not in rights or letter in found:
-                continue
-            walk = _walk(board, two, king, rook, letter)
-            if walk:
-                found[letter] = walk[0]
-                takes_rook |= walk[1]
+    for king, rook in permutations(first, 2):
+        letter = "K" if rook > king else "Q"
+        if letter not in rights or letter in found:
+            continue
+        two = {**theirs, king: first[king], rook: first[rook]}
+        if walk := _walk(board, two, king, rook, letter):
+            found[letter] = walk[0]
+            takes_rook |= walk[1]
     return dict(sorted(found.items())), takes_rook
 
 
@@ -290,18 +281,9 @@ def _walk(
 # --- other moves ---------------------------------------------------------------------------------
 
 
-@dataclass
-class Passing:
-    """Captures en passant of a variant."""
-
-    captors: set[str] = field(default_factory=set)
-    """Symbols of the pieces that capture so."""
-    origins: dict[str, set[int]] = field(default_factory=dict)
-    """Symbol -> squares from which its double step can be captured so."""
-
-
-def captures_en_passant(board: ProbeBoard, pieces: dict[str, PieceMoves]) -> Passing:
-    """Find the pieces that capture on a square which a double step has jumped over."""
+def captures_en_passant(board: ProbeBoard, pieces: Probed) -> tuple[set[str], dict[str, set[int]]]:
+    """Find the pieces that capture on a square which a double step has jumped over, and the squares from
+    which the double step of each piece can be captured so."""
     doubles = {
         (symbol, m)
         for symbol, moves in pieces.items()
@@ -309,7 +291,8 @@ def captures_en_passant(board: ProbeBoard, pieces: dict[str, PieceMoves]) -> Pas
         for m in moves.seen
         if board.displacement(m.origin, m.target) == (0, 2) and not m.rest
     }
-    found = Passing()
+    captors: set[str] = set()
+    origins: dict[str, set[int]] = {}
     for symbol, double in sorted(doubles):
         jumped = (double.origin + double.target) // 2
         for other, moves in pieces.items():
@@ -323,21 +306,19 @@ def captures_en_passant(board: ProbeBoard, pieces: dict[str, PieceMoves]) -> Pas
                 for move in (m for m in moves_ if m.target == jumped and m.origin == stand):
                     left = board.pieces(board.neutral.fen_after(after, [move.text]))
                     if double.target not in left:
-                        found.captors.add(other)
-                        found.origins.setdefault(symbol, set()).add(double.origin)
-    return found
+                        captors.add(other)
+                        origins.setdefault(symbol, set()).add(double.origin)
+    return captors, origins
 
 
-def never_checks(
-    board: ProbeBoard, variant_with: VariantWith, pieces: dict[str, PieceMoves], king: str
-) -> bool:
+def never_checks(board: ProbeBoard, variant_with: VariantWith, pieces: Probed, king: str) -> bool:
     """Return True if a move that gives check is legal only when checks are allowed."""
     asked = variant_with({"checking": "true"})
     for symbol, moves in pieces.items():
         for move in moves.seen if symbol != king else ():
             step = board.displacement(move.origin, move.target)
             target = board.step(move.target, *step)
-            if target is None or not move.is_plain or move.drop:
+            if target is None or not move.is_plain:
                 continue
             far = max(
                 (s for s in range(board.squares) if s not in (move.origin, move.target, target)),
@@ -349,9 +330,7 @@ def never_checks(
     return False
 
 
-def ignores_checks(
-    board: ProbeBoard, variant_with: VariantWith, pieces: dict[str, PieceMoves], king: str
-) -> bool:
+def ignores_checks(board: ProbeBoard, variant_with: VariantWith, pieces: Probed, king: str) -> bool:
     """Return True if a player whose king's loss loses may leave it to be captured."""
     asked = variant_with({"extinctionPseudoRoyal": "true"})
     home = board.files // 2
@@ -359,19 +338,18 @@ def ignores_checks(
         for move in moves.seen if symbol != king else ():
             # the second player moves the other way
             origin = board.step(home, *board.displacement(move.origin, move.target))
-            if origin is None or not move.is_plain or move.drop:
+            if origin is None or not move.is_plain:
                 continue
-            both = {home: king, origin: symbol.lower(), board.squares - 1: king.lower()}
-            fen = board.fen(both)
+            fen = board.fen({home: king, origin: symbol.lower(), board.squares - 1: king.lower()})
             if asked.legal_moves(fen) != board.variant.legal_moves(fen):
                 return True
     return False
 
 
-def extras(board: ProbeBoard, pieces: dict[str, PieceMoves], prey: str) -> dict[str, Any]:
+def extras(board: ProbeBoard, pieces: Probed, prey: str) -> Words:
     """Find passes, forced captures and explosions."""
     seen = [(symbol, m) for symbol, moves in pieces.items() for m in moves.seen]
-    found: dict[str, Any] = {
+    found: Words = {
         "pass": any(m.origin == m.target and not m.rest for _, m in seen),
         "walls": any("," in m.rest for _, m in seen),
         "demotes": any(m.rest == "-" for _, m in seen),

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from variant_ai.core.derive import end_probe, rule_probe
-from variant_ai.core.derive.piece_probe import PieceMoves, probe_piece
-from variant_ai.core.derive.probe_board import NEUTRAL, ProbeBoard, VariantWith
+from variant_ai.core.derive.piece_probe import PieceMoves, PieceProbe, Probed
+from variant_ai.core.derive.probe_board import NEUTRAL, ProbeBoard, VariantWith, Words
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, pyffish
+from variant_ai.core.rules.position import view
 
 _NAMES = {"P": "pawn", "N": "knight", "B": "bishop", "R": "rook", "Q": "queen", "K": "king"}
 
 
-def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any], list[str]]:
+def draft(name: str, ini: str | None, notes: list[str]) -> tuple[Words, list[str]]:
     """Return a spec as data, and rules that the vocabulary of specs has no word for."""
 
     def variant_with(settings: Mapping[str, str]) -> FairyVariant:
@@ -34,20 +35,20 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     if hand is None and dropped:
         hand = rule_probe.HandRules([s for s in order if s in dropped])
         missing.append("drops from an endless hand")
-    passing = rule_probe.captures_en_passant(board, probed)
-    for symbol, origins in passing.origins.items():
+    captors, double_steps = rule_probe.captures_en_passant(board, probed)
+    for symbol, origins in double_steps.items():
         _split_double_steps(probed[symbol], origins)
     king = royal[0] if royal else ""
     bare = end_probe.bare_king(board, king) if king else "none"
     wins = end_probe.wins(board, order, royal, bare)
-    pieces: dict[str, Any] = {}
-    zones: dict[str, Any] = {}
+    pieces: Words = {}
+    zones: Words = {}
     for symbol in order:
         pieces[symbol] = _piece(board, probed[symbol], order, notes, zones)
         word = pieces[symbol]
         if symbol in royal:
             word["royal"] = True
-        if symbol in passing.captors:
+        if symbol in captors:
             word["passant"] = True
         if symbol in aliases:
             word["also"] = aliases[symbol]
@@ -63,7 +64,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
                 )
     if king and _faces(board, king):
         pieces[king]["faces"] = king
-    rules: dict[str, Any] = {
+    rules: Words = {
         "start": _start(board),
         "stalemate": board.variant.stalemate(),
         "repetition": end_probe.repetition(board, notes),
@@ -134,7 +135,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[dict[str, Any],
     if not castles and not missing and len(fields) > 2 and set(fields[2]) <= set("KQkq"):
         rules["start"] = " ".join([*fields[:2], "-", *fields[3:]])
         notes.append("castling: the rights of the start position had no effect")
-    tree: dict[str, Any] = {
+    tree: Words = {
         "spec": 1,
         "variant": re.sub("[^a-z0-9-]", "-", name.lower()),
         "title": name.capitalize(),
@@ -204,17 +205,15 @@ def _prey(symbols: list[str]) -> str:
     return ("P" if "P" in plain else plain[0]).lower()
 
 
-def _probe_all(
-    board: ProbeBoard, symbols: list[str]
-) -> tuple[dict[str, PieceMoves], list[str], str | None]:
+def _probe_all(board: ProbeBoard, symbols: list[str]) -> tuple[Probed, list[str], str | None]:
     """Probe the symbols and everything that they promote to; return also royal ones, and a FEN in
     which one is in check."""
     prey = _prey(symbols)
-    probed: dict[str, PieceMoves] = {}
+    probed: Probed = {}
     waiting = list(symbols)
     while waiting:
         symbol = waiting.pop(0)
-        probed[symbol] = probe_piece(board, symbol, prey)
+        probed[symbol] = PieceProbe(board, symbol, prey).run()
         for move in probed[symbol].seen:
             to = rule_probe.promoted_symbol(symbol, move)
             if to and to not in probed and to not in waiting:
@@ -226,7 +225,7 @@ def _probe_all(
             royal.append(symbol)
             checked = checked or fen
     for symbol in royal:
-        probed[symbol] = probe_piece(board, symbol, prey, royal=True)
+        probed[symbol] = PieceProbe(board, symbol, prey, royal=True).run()
     return probed, royal, checked
 
 
@@ -235,13 +234,13 @@ def _piece(
     moves: PieceMoves,
     order: list[str],
     notes: list[str],
-    zones: dict[str, Any],
-) -> dict[str, Any]:
+    zones: Words,
+) -> Words:
     """Words of a piece: name, moves and promotion."""
     symbol = moves.symbol
     plain = symbol.lstrip("+")
     name = ("promoted " if symbol != plain else "") + _NAMES.get(plain, plain.lower())
-    word: dict[str, Any] = {"name": name, "moves": moves.moves}
+    word: Words = {"name": name, "moves": moves.moves}
     notes += [f"pieces.{symbol}.moves: {text}" for text in moves.unsaid]
     if moves.from_:
         word["from"] = {}
@@ -269,7 +268,7 @@ def _split_double_steps(moves: PieceMoves, origins: set[int]) -> None:
     moves.from_ = split
 
 
-def _named(zones: dict[str, Any], squares: list[str]) -> str:
+def _named(zones: Words, squares: list[str]) -> str:
     """Name of a zone that is a list of squares; a new one if there is none."""
     known = next((name for name, listed in zones.items() if listed == squares), "")
     name = known or f"zone{len(zones) + 1}"
@@ -291,7 +290,7 @@ def _faces(board: ProbeBoard, king: str) -> bool:
 def _must_capture(
     board: ProbeBoard,
     variant_with: VariantWith,
-    pieces: Mapping[str, PieceMoves],
+    pieces: Probed,
     prey: str,
 ) -> bool:
     """Return True if a side that can capture has no other move."""
@@ -311,17 +310,12 @@ def _must_capture(
 def _sides(board: ProbeBoard) -> str:
     """`rotate` if the start position is turned, and not mirrored, for the second player."""
     home = board.pieces(board.start)
-    files, last = board.files, board.squares - 1
 
-    def turned(square: int, rotate: bool) -> int:
-        return (
-            last - square if rotate else (last // files - square // files) * files + square % files
-        )
+    def fits(sides: str) -> bool:
+        turned = {view(s, 1, board.files, board.ranks, sides): p for s, p in home.items()}
+        return {s: p.swapcase() for s, p in turned.items()} == home
 
-    def fits(rotate: bool) -> bool:
-        return {turned(s, rotate): p.swapcase() for s, p in home.items()} == home
-
-    return "rotate" if fits(True) and not fits(False) else "mirror"
+    return "rotate" if fits("rotate") and not fits("mirror") else "mirror"
 
 
 def input_planes_of(tree: Mapping[str, Any]) -> list[Any]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding import encoding_kernels as kernels
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
 from variant_ai.core.encoding.input_planes import SpecPlanes
-from variant_ai.core.encoding.interface import InputEncoder, LabelEncoder
+from variant_ai.core.encoding.interface import InputEncoder, Ints, LabelEncoder, Planes
 from variant_ai.core.encoding.move_codes import describe
 from variant_ai.core.encoding.policy_planes import PolicyMap
 from variant_ai.core.errors import MoveError, SpecError
@@ -27,7 +27,6 @@ from variant_ai.core.spec.plane_layout import InputPlane
 from variant_ai.core.spec.schema import VariantSpec
 
 Head = Literal["map", "flat"]
-Planes = NDArray[np.float32]
 
 ENCODER_VERSION = 1
 """Increased when the encoder of an unchanged spec starts to return other planes or actions."""
@@ -67,7 +66,7 @@ class Encoder:
         return LABEL_ENCODERS.load(self.spec.encoder.labels)(self.spec)
 
     @cached_property
-    def action_table(self) -> NDArray[np.int32]:
+    def action_table(self) -> Ints:
         """Action of each index of the policy map, -1 if this head has none, int32 [P*H*W]."""
         if self.head == "map":
             return np.arange(self.policy.size, dtype=np.int32)
@@ -100,14 +99,6 @@ class Encoder:
             self._require_symmetry()
         self.input.encode(positions, out, mirrored=mirrored, raw=raw)
         return out
-
-    def mirror_planes(self, planes: Planes) -> Planes:
-        """Return planes [..., H, W] with left and right exchanged, as a copy.
-
-        Raises SpecError for a spec without `symmetry: [files]`.
-        """
-        self._require_symmetry()
-        return np.ascontiguousarray(planes[..., ::-1])
 
     # --- policy --------------------------------------------------------------------------------
 
@@ -151,7 +142,7 @@ class Encoder:
         return mask
 
     @cached_property
-    def mirror_actions(self) -> NDArray[np.int32]:
+    def mirror_actions(self) -> Ints:
         """Action of the left-right mirrored move for each action, int32 [A]; its own inverse.
 
         Raises SpecError for a spec without `symmetry: [files]`.

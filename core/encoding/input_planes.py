@@ -8,6 +8,7 @@ section 4.5). `raw=1` gives the planes without division, as in the papers' table
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,11 +35,11 @@ from variant_ai.core.errors import SpecError
 from variant_ai.core.rules.kernel.rule_tables import compile_tables
 from variant_ai.core.rules.kernel.table_layout import TABLES, Tables
 from variant_ai.core.rules.pieces import PieceTypes
-from variant_ai.core.rules.position import Position, piece_code, piece_colour, piece_type, view
-from variant_ai.core.rules.text.fen import start_record
+from variant_ai.core.rules.position import Position, piece_code, view
 from variant_ai.core.spec.plane_layout import InputPlane, input_planes
 from variant_ai.core.spec.rule_words import Board
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.start_position import start_array
 
 _FILLED = {
     "colour": COLOUR,
@@ -132,38 +133,28 @@ class _Compiler:
     def __init__(self, spec: VariantSpec, record: np.void) -> None:
         self.spec, self.record = spec, record
         self.types = PieceTypes(spec)
-        start = start_record(self.types)
         self.start_count = np.zeros((2, len(self.types)), np.int64)
-        for code in start[0]["board"]:
-            if code:
-                # a promoted twin in the start position counts as the piece that it moves like
-                base = self.types.by_symbol[self.types.all[piece_type(code)].base]
-                self.start_count[piece_colour(code), base.index] += 1
+        # a promoted twin in the start position counts as the piece that it moves like
+        for colour, symbol in start_array(spec).values():
+            self.start_count[colour, self.types.by_symbol[symbol].index] += 1
 
     def add(self, plane: InputPlane) -> None:
         record, index = self.record, plane.index
-        theirs = int(plane.who == "them")
+        of_them = plane.who == "them"
         record["op"][index] = _FILLED.get(plane.item, SCATTER)
-        record["who"][index] = theirs
+        record["who"][index] = of_them
         record["maximum"][0, index] = plane.max
         record["argument"][index] = plane.number
         match plane.item:
             case "pieces":
-                for kind in self.types.all:
-                    if kind.base == plane.piece:
-                        self._mark("piece", theirs, kind.index, plane)
+                self._mark("piece", plane)
             case "promoted":
                 record["twins"] = 1
-                for kind in self.types.all:
-                    if kind.twin:
-                        self._mark("twin", theirs, kind.index, plane)
+                self._mark("twin", plane)
             case "attacks":
                 record["attacks"] = 1
-                for kind in self.types.all:
-                    if kind.base == plane.piece:
-                        for side in (0, 1):
-                            code = piece_code(kind.index, side ^ theirs)
-                            record["attack"][side, code] = plane.index * int(record["squares"])
+                for code in self._codes(plane, of_them):
+                    record["attack"][code] = plane.index * int(record["squares"])
             case "captured":
                 self._count(plane)
             case "hand":
@@ -184,16 +175,23 @@ class _Compiler:
             case item if item not in _FILLED:
                 raise AssertionError(f"no program for planes of {item!r}")
 
-    def _mark(self, table: str, theirs: int, kind: int, plane: InputPlane) -> None:
-        """Let pieces of a type set this plane: the mover's pieces (0) or the opponent's (1)."""
+    def _codes(self, plane: InputPlane, of_them: bool) -> Iterator[tuple[int, int]]:
+        """Player to move and code of each piece that the plane is about. of_them: the pieces are those
+        of the opponent."""
+        for kind in self.types.all:
+            if kind.twin if plane.piece is None else kind.base == plane.piece:
+                for side in (0, 1):
+                    yield side, piece_code(kind.index, side ^ of_them)
+
+    def _mark(self, table: str, plane: InputPlane) -> None:
+        """Let the pieces of a plane set it."""
         record = self.record
-        for side in (0, 1):
-            code = piece_code(kind, side ^ theirs)
-            if record[f"{table}_mark"][side, code]:
-                first = int(record[table][side, code]) // int(record["squares"])
+        for code in self._codes(plane, plane.who == "them"):
+            if record[f"{table}_mark"][code]:
+                first = int(record[table][code]) // int(record["squares"])
                 raise SpecError(f"input: planes {first} and {plane.index} are both {plane.name}")
-            record[f"{table}_mark"][side, code] = 1
-            record[table][side, code] = plane.index * int(record["squares"])
+            record[f"{table}_mark"][code] = 1
+            record[table][code] = plane.index * int(record["squares"])
 
     def _count(self, plane: InputPlane) -> None:
         """Count the remaining pieces of a player, from which the plane of captured pieces follows."""
@@ -205,9 +203,5 @@ class _Compiler:
         assert plane.piece is not None
         base = self.types.by_symbol[plane.piece].index
         record["total"][:, plane.index] = self.start_count[:, base]
-        for kind in self.types.all:
-            if kind.base == plane.piece:
-                for side in (0, 1):
-                    owner = side if plane.who == "them" else 1 - side
-                    code = piece_code(kind.index, owner)
-                    record["count"][counter // 8, side, code] += 1 << (counter % 8 * 8)
+        for side, code in self._codes(plane, plane.who == "me"):
+            record["count"][counter // 8, side, code] += 1 << (counter % 8 * 8)

@@ -21,6 +21,7 @@ from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.schema import VariantSpec
 
 Planes = NDArray[np.float32]
+Ints = NDArray[np.int32]
 
 
 class InputEncoder(ABC):
@@ -82,15 +83,15 @@ class LabelEncoder(ABC):
 
     @property
     @abstractmethod
-    def of_map(self) -> NDArray[np.int32]:
+    def of_map(self) -> Ints:
         """Action of each index of the policy map, int32 [P * H * W]; -1 for no move."""
 
     @property
     @abstractmethod
-    def to_map(self) -> NDArray[np.int32]:
+    def to_map(self) -> Ints:
         """An index of the policy map for each action, int32 [A]."""
 
     @abstractmethod
-    def mirrored(self) -> NDArray[np.int32]:
+    def mirrored(self) -> Ints:
         """Action of the left-right mirrored move, int32 [A]; its own inverse. Asked only of specs
         with `symmetry: [files]`."""

@@ -13,26 +13,26 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from variant_ai.core.encoding.encoding_tables import NO_PLANE
-from variant_ai.core.encoding.interface import LabelEncoder
-from variant_ai.core.encoding.policy_planes import PolicyMap, step_number
+from variant_ai.core.encoding import encoding_kernels as kernels
+from variant_ai.core.encoding.interface import Ints, LabelEncoder
+from variant_ai.core.encoding.policy_planes import PolicyMap
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
     DROP,
+    NORMAL,
+    POSITION,
     PROMOTION,
     make_move,
-    piece_colour,
-    piece_type,
     view,
 )
-from variant_ai.core.rules.text.fen import start_record
+from variant_ai.core.rules.position import PASS as PASS_MOVE
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.plane_layout import castling_steps, promotion_choices
 from variant_ai.core.spec.rule_words import Piece
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.start_position import start_array
 from variant_ai.core.spec.zones import square_name, zone_squares
 
 Label = tuple[int, int, int, int]
@@ -53,11 +53,17 @@ class FlatLabels(LabelEncoder):
         self.types = PieceTypes(spec)
         self._letters = list(spec.pieces)
         self._keys = sorted(self._all())
-        self.labels: list[str] = [self._text(key) for key in self._keys]
 
     @property
     def size(self) -> int:
         return len(self._keys)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Text of each label."""
+        files = self.spec.board.files
+        pairs = zip(self._keys, self._moves, strict=True)
+        return ["0000" if key[0] == PASS else uci(self.types, files, move) for key, move in pairs]
 
     # --- which moves there are -----------------------------------------------------------------
 
@@ -98,14 +104,10 @@ class FlatLabels(LabelEncoder):
     def _start_squares(self, colour: int) -> list[tuple[str, int]]:
         """(piece, square in its owner's view) for each piece of the start position."""
         board = self.spec.board
-        start = start_record(self.types)
         return [
-            (
-                self.types.all[piece_type(code)].base,
-                view(square, colour, board.files, board.ranks, board.sides),
-            )
-            for square, code in enumerate(start[0]["board"].tolist())
-            if code and piece_colour(code) == colour
+            (symbol, view(square, colour, board.files, board.ranks, board.sides))
+            for square, (owner, symbol) in start_array(self.spec).items()
+            if owner == colour
         ]
 
     def _targets(self, piece: Piece, origin: int) -> set[int]:
@@ -171,53 +173,39 @@ class FlatLabels(LabelEncoder):
         a, b = (s - s % files + files - 1 - s % files for s in (origin, target))
         return (kind, 0, 0, 0) if kind == PASS else (kind, a, b, piece)
 
-    def _text(self, label: Label) -> str:
-        kind, origin, target, piece = label
-        letter = self._letters[piece]
-        match kind:
-            case 1:
-                move = make_move(origin, target, PROMOTION, self.types.promoted(letter))
-            case 2:
-                assert self.spec.hands is not None
-                move = make_move(0, target, DROP, self.spec.hands.order.index(letter))
-            case 3:
-                return "0000"
-            case _:
-                move = make_move(origin, target)
-        return uci(self.types, self.spec.board.files, move)
-
     # --- to and from the map -------------------------------------------------------------------
 
     @cached_property
-    def to_map(self) -> NDArray[np.int32]:
-        """Action of the policy map for each label, -1 if the map has no plane, int32 [size]."""
-        record, squares, files = self.policy.record[0], self.policy.squares, self.spec.board.files
-        actions = np.full(self.size, -1, np.int32)
-        for i, (kind, origin, target, piece) in enumerate(self._keys):
-            step = step_number(target % files - origin % files, target // files - origin // files)
-            letter, square = self._letters[piece], origin
-            if kind == PLAIN:
-                plane = int(record["step_plane"][step])
-            elif kind == PROMOTE:
-                plane = int(record["promotion_plane"][self.types.promoted(letter), step])
-            elif kind == ONTO:
-                assert self.spec.hands is not None
-                plane = int(record["drop_plane"][self.spec.hands.order.index(letter)])
-            else:
-                plane = int(record["pass_plane"])
-            if plane != NO_PLANE:
-                actions[i] = plane * squares + square
-        return actions
+    def _moves(self) -> list[int]:
+        """Move integer of each label, as the first player makes it."""
+        return [self._move(*key) for key in self._keys]
+
+    def _move(self, kind: int, origin: int, target: int, piece: int) -> int:
+        letter = self._letters[piece]
+        if kind == PROMOTE:
+            return make_move(origin, target, PROMOTION, self.types.promoted(letter))
+        if kind == ONTO:
+            assert self.spec.hands is not None
+            return make_move(0, target, DROP, self.spec.hands.order.index(letter))
+        return make_move(origin, target, PASS_MOVE if kind == PASS else NORMAL)
 
     @cached_property
-    def of_map(self) -> NDArray[np.int32]:
+    def to_map(self) -> Ints:
+        """Action of the policy map for each label, -1 if the map has no plane, int32 [size]."""
+        moves, actions = np.array(self._moves, np.int32), np.empty(self.size, np.int64)
+        first_player = np.zeros(1, POSITION)
+        kernels.actions_into(self.policy.record, first_player, 0, moves, self.size, actions)
+        return actions.astype(np.int32)
+
+    @cached_property
+    def of_map(self) -> Ints:
         """Label of each action of the policy map, -1 if there is none, int32 [A]."""
         labels = np.full(self.policy.size, -1, np.int32)
         known = self.to_map >= 0
         labels[self.to_map[known]] = np.flatnonzero(known)
         return labels
 
-    def mirrored(self) -> NDArray[np.int32]:
+    def mirrored(self) -> Ints:
         """Label of the left-right mirrored move for each label, int32 [size]; for specs with
         `symmetry: [files]`, which always have both."""
         number = {key: i for i, key in enumerate(self._keys)}

@@ -42,16 +42,7 @@ _MODULES = {
 _moved = moved_names(
     __name__,
     dict.fromkeys(
-        (
-            "DataError",
-            "EngineError",
-            "FenError",
-            "MoveError",
-            "PluginError",
-            "SpecError",
-            "UnknownNameError",
-            "VariantAIError",
-        ),
+        "DataError EngineError FenError MoveError PluginError SpecError UnknownNameError VariantAIError".split(),
         "variant_ai.core.errors",
     ),
 )

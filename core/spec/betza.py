@@ -21,9 +21,9 @@ rotated by 180 degrees, left and right too.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from variant_ai.core.errors import SpecError
 from variant_ai.core.spec.rule_words import Board, Piece
@@ -49,6 +49,8 @@ MAY_RIDE = "WFNKRBQ"
 LAME = "NADZ"
 DIRECTIONS = "fblrsvh"
 VERTICAL, HORIZONTAL = "fbv", "lrs"
+_MODIFIER = re.compile(r"[mcpgn]|([fblrsvh])\1|[fbv][lrsh]|[lrs][fbvh]|[fblrsvh]")
+"""A flag, or a group of direction letters."""
 
 UNSUPPORTED = {
     "i": "use `from:` for the moves in a zone",
@@ -61,21 +63,7 @@ UNSUPPORTED = {
 """Letters of other dialects, and the words to use instead."""
 
 
-class BetzaError(SpecError):
-    """Betza word with an unsupported token; the message has the token and its position."""
-
-    def __init__(self, text: str, position: int, message: str) -> None:
-        super().__init__(f"Betza {text!r}, character {position + 1}: {message}")
-        self.text = text
-        self.position = position
-        self.message = message
-
-    def __reduce__(self) -> tuple[type[BetzaError], tuple[str, int, str]]:
-        return type(self), (self.text, self.position, self.message)
-
-
-@dataclass(frozen=True)
-class Movement:
+class Movement(NamedTuple):
     """One direction of one atom, in the mover's view (dy > 0 is forward)."""
 
     dx: int
@@ -116,17 +104,17 @@ class Movement:
 def parse_betza(text: str) -> tuple[Movement, ...]:
     """Parse a Betza word into movements, in the order written, directions clockwise from north.
 
-    Raises BetzaError for an unknown or unsupported token.
+    Raises SpecError for an unknown or unsupported token.
     """
     if not text:
-        raise BetzaError(text, 0, "the word is empty; it needs at least one atom such as K")
+        raise _error(text, 0, "the word is empty; it needs at least one atom such as K")
     return tuple(movement for atom in _atoms(text) for movement in atom)
 
 
 def is_asymmetric(word: str) -> bool:
     """Return True if a word moves differently to the left and to the right."""
     moves = set(parse_betza(word))
-    return moves != {replace(move, dx=-move.dx) for move in moves}
+    return moves != {move._replace(dx=-move.dx) for move in moves}
 
 
 def displacements(piece: Piece, board: Board) -> set[Step]:
@@ -152,6 +140,11 @@ def word_displacements(word: str, board: Board) -> set[Step]:
     return found
 
 
+def _error(text: str, position: int, message: str) -> SpecError:
+    """Error for an unsupported token of a word, with the token's position."""
+    return SpecError(f"Betza {text!r}, character {position + 1}: {message}")
+
+
 def _sign(n: int) -> int:
     return (n > 0) - (n < 0)
 
@@ -165,15 +158,15 @@ def _atoms(text: str) -> Iterator[tuple[Movement, ...]]:
             at += 1
         modifiers, letter = text[start:at], text[at : at + 1]
         if not letter:
-            raise BetzaError(text, start, f"modifiers {modifiers!r} have no atom after them")
+            raise _error(text, start, f"modifiers {modifiers!r} have no atom after them")
         if letter not in LEAPS and letter not in COMPOUNDS:
             known = UNSUPPORTED.get(letter, "atoms are " + " ".join([*LEAPS, *COMPOUNDS]))
-            raise BetzaError(text, at, f"unknown token {letter!r}; {known}")
+            raise _error(text, at, f"unknown token {letter!r}; {known}")
         suffix = text[at + 1 : at + 2]
         doubled = suffix == letter
         rides = doubled or suffix in tuple("0123456789")
         if rides and (letter not in MAY_RIDE or (doubled and letter in RIDERS)):
-            raise BetzaError(
+            raise _error(
                 text, at, f"{letter + suffix!r} is not supported; riders are made of {MAY_RIDE}"
             )
         reach = 0 if doubled else int(suffix) if rides else 0 if letter in RIDERS else 1
@@ -192,10 +185,10 @@ def _read_atom(
     hop: Hop = "over" if "p" in flags else "behind" if "g" in flags else ""
     token = text[start:end]
     if lame and (letter not in LAME or len(token) > len(modifiers) + 1):
-        raise BetzaError(text, start, f"{token!r} is not supported; only nN, nA, nD and nZ are")
+        raise _error(text, start, f"{token!r} is not supported; only nN, nA, nD and nZ are")
     if hop and (letter == "N" or reach == 1 or lame or (reach and hop == "behind")):
         message = f"{token!r} is not supported; only sliders hop, `g` unlimited ones"
-        raise BetzaError(text, start, message)
+        raise _error(text, start, message)
     movements = []
     for base in COMPOUNDS.get(letter, letter):
         leap = LEAPS[base]
@@ -203,7 +196,7 @@ def _read_atom(
         for position, group in groups:
             chosen = _directed(leap, group, compound=letter in "KQ")
             if not chosen:
-                raise BetzaError(
+                raise _error(
                     text, position, f"direction {group!r} is not supported with atom {letter!r}"
                 )
             steps.update(chosen)
@@ -223,27 +216,16 @@ def _split(text: str, start: int, modifiers: str) -> tuple[set[str], list[tuple[
     """
     flags: set[str] = set()
     groups: list[tuple[int, str]] = []
-    i = 0
-    while i < len(modifiers):
-        first, second = modifiers[i], modifiers[i + 1 : i + 2]
-        if first not in DIRECTIONS:
-            if first in flags:
-                raise BetzaError(text, start + i, f"modifier {first!r} is given twice")
-            flags.add(first)
-            i += 1
-        elif second and (
-            second == first
-            or (first in VERTICAL and second in HORIZONTAL)
-            or (first in HORIZONTAL and second in VERTICAL)
-            or second == "h"
-        ):
-            groups.append((start + i, first + second))
-            i += 2
+    for match in _MODIFIER.finditer(modifiers):
+        part, position = match[0], start + match.start()
+        if part[0] in DIRECTIONS:
+            groups.append((position, part))
+        elif part in flags:
+            raise _error(text, position, f"modifier {part!r} is given twice")
         else:
-            groups.append((start + i, first))
-            i += 1
+            flags.add(part)
     if {"p", "g"} <= flags:
-        raise BetzaError(text, start, "hoppers 'p' and 'g' exclude each other")
+        raise _error(text, start, "hoppers 'p' and 'g' exclude each other")
     return flags, groups
 
 
@@ -263,10 +245,8 @@ def _directed(leap: Step, group: str, compound: bool) -> set[Step]:
     it."""
     steps = set(_turns(leap))
     toward = {
-        "f": {s for s in steps if s[1] > 0},
-        "b": {s for s in steps if s[1] < 0},
-        "l": {s for s in steps if s[0] < 0},
-        "r": {s for s in steps if s[0] > 0},
+        letter: {step for step in steps if step[axis] * sign > 0}
+        for letter, axis, sign in (("f", 1, 1), ("b", 1, -1), ("l", 0, -1), ("r", 0, 1))
     }
     toward["s"] = toward["l"] | toward["r"]
     toward["v"] = toward["f"] | toward["b"]
@@ -287,10 +267,10 @@ def _directed(leap: Step, group: str, compound: bool) -> set[Step]:
         if first in "lr" and second in VERTICAL:
             return toward[first] & toward[second] & steep
         return set()
-    if second and compound:  # the halves of K and Q are ambiguous
+    if not second:
+        return toward[first]
+    if compound or second == "h":  # the halves of K and Q are ambiguous
         return set()
-    if not second or second == "h":
-        return toward[first] if not second else set()
     if steep:  # orthogonal: `fs` is forward or sideways
         return toward[first] | toward[second]
     return toward[first] & toward[second] if {first, second} <= set("fblr") else set()

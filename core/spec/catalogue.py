@@ -54,22 +54,21 @@ def builtin_plugins() -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in folder.glob("*/plugin.py")))
 
 
-def user_spec_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Folders in `VARIANT_AI_SPECS` (separated as in PATH), else `~/.config/variant-ai/specs`."""
-    given = environ.get("VARIANT_AI_SPECS")
-    if given is not None:
-        return tuple(home_path(part) for part in given.split(os.pathsep) if part)
+def user_spec_files(environ: Mapping[str, str]) -> list[Path]:
+    """Specs in the folders of `VARIANT_AI_SPECS` (separated as in PATH), else in
+    `~/.config/variant-ai/specs`."""
     config = environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return (home_path(config) / "variant-ai" / "specs",)
+    given = environ.get("VARIANT_AI_SPECS", os.path.join(config, "variant-ai", "specs"))
+    folders = [home_path(part) for part in given.split(os.pathsep) if part]
+    files = (file for folder in folders if folder.is_dir() for file in sorted(folder.iterdir()))
+    return [file for file in files if file.suffix in SPEC_SUFFIXES]
 
 
 def user_specs(environ: Mapping[str, str]) -> dict[str, Path]:
     """Name -> file of every spec in the user's folders; the first of two files with one name."""
     found: dict[str, Path] = {}
-    for folder in user_spec_folders(environ):
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if path.suffix in SPEC_SUFFIXES:
-                found.setdefault(path.stem, path)
+    for path in user_spec_files(environ):
+        found.setdefault(path.stem, path)
     return found
 
 

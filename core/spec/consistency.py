@@ -12,6 +12,7 @@ from variant_ai.core.spec.catalogue import unknown_fairy_variant
 from variant_ai.core.spec.files.fairy_ini import read_ini
 from variant_ai.core.spec.issues import (
     Issue,
+    Issues,
     Path,
     betza_issues,
     listed_twice,
@@ -70,24 +71,24 @@ def check(spec: VariantSpec) -> list[Issue]:
     return []
 
 
-def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
+def _check_pieces(spec: VariantSpec) -> Issues:
     """Check zones, symbols and moves."""
     for name, zone in spec.board.zones.items():
         path: Path = ("board", "zones", name)
         if reads_as_zone(name):
             message = f"{name!r} already has a meaning; accepted: any other name, such as camp"
-            yield Issue(path, message)
+            yield path, message
         yield from zone_issues(spec, path, zone)
     twins = spec.hands is not None and spec.hands.promoted.startswith("returns as ")
     count = len(spec.pieces) + (len(all_promotion_choices(spec)) if twins else 0)
     if count > MAX_PIECE_TYPES:
         message = f"{count} piece types, promoted ones counted; at most {MAX_PIECE_TYPES} fit"
-        yield Issue(("pieces",), message)
+        yield ("pieces",), message
     letters = {symbol: symbol for symbol in spec.pieces}
     for symbol, piece in spec.pieces.items():
         if piece.also in letters:
             message = f"letter {piece.also!r} is used by {letters[piece.also]} already"
-            yield Issue(("pieces", symbol, "also"), message)
+            yield ("pieces", symbol, "also"), message
         elif piece.also is not None:
             letters[piece.also] = symbol
     for symbol in spec.pieces:
@@ -95,18 +96,18 @@ def _check_pieces(spec: VariantSpec) -> Iterator[Issue]:
         yield from _promotion_issues(spec, symbol)
 
 
-def _piece_issues(spec: VariantSpec, symbol: str) -> Iterator[Issue]:
+def _piece_issues(spec: VariantSpec, symbol: str) -> Issues:
     """Check the words of one piece, without its promotion."""
     piece, path = spec.pieces[symbol], ("pieces", symbol)
     if not _SYMBOL.match(symbol):
-        yield Issue(
+        yield (
             path,
             f"{symbol!r} is not a piece symbol; accepted: one capital letter, or "
             "`+` and one capital letter for a promoted piece",
         )
     if piece.also is not None and not _LETTER.match(piece.also):
         message = f"{piece.also!r} is not a letter of a FEN; accepted: one capital letter"
-        yield Issue((*path, "also"), message)
+        yield (*path, "also"), message
     yield from betza_issues((*path, "moves"), piece.moves)
     for zone, moves in piece.from_.items():
         yield from zone_issues(spec, (*path, "from", zone), zone)
@@ -116,49 +117,49 @@ def _piece_issues(spec: VariantSpec, symbol: str) -> Iterator[Issue]:
     avoided = spec.pieces.get(piece.avoids) if piece.avoids is not None else None
     if piece.avoids is not None and (avoided is None or avoided.royal):
         others = [letter for letter, other in spec.pieces.items() if not other.royal]
-        yield Issue((*path, "avoids"), unknown("piece that is not royal", piece.avoids, others))
+        yield (*path, "avoids"), unknown("piece that is not royal", piece.avoids, others)
     if piece.faces is not None and (piece.faces != symbol or not piece.royal):
-        yield Issue(
+        yield (
             (*path, "faces"),
             f"{piece.faces!r}; accepted: {symbol} on a royal piece, if the two may not face "
             "each other on an open file",
         )
 
 
-def _promotion_issues(spec: VariantSpec, symbol: str) -> Iterator[Issue]:
+def _promotion_issues(spec: VariantSpec, symbol: str) -> Issues:
     """Check the zones of a promotion, and reject choices that are the piece itself, royal, listed
     twice, or a second `+`."""
     promotes, path = spec.pieces[symbol].promotes, ("pieces", symbol, "promotes")
     if promotes is None:
         return
     if spec.pieces[symbol].royal:
-        yield Issue(path, f"{symbol} is royal and cannot promote; remove `promotes`")
+        yield path, f"{symbol} is royal and cannot promote; remove `promotes`"
     yield from zone_issues(spec, (*path, "at"), promotes.at)
     if promotes.must != "where stuck":
         yield from zone_issues(spec, (*path, "must"), promotes.must)
     if promotes.to == "captured pieces":
         if promotes.second:
             message = "each player's choices are the pieces that he lost; remove `second`"
-            yield Issue((*path, "second"), message)
+            yield (*path, "second"), message
         return
     if not promotes.to:
-        yield Issue((*path, "to"), "an empty list; accepted: pieces, or `captured pieces`")
+        yield (*path, "to"), "an empty list; accepted: pieces, or `captured pieces`"
     for word, to in (("to", promotes.to), ("second", promotes.second)):
         yield from unknown_pieces(spec, (*path, word), to)
         yield from listed_twice((*path, word), to)
         for i, letter in enumerate(to):
             if letter == symbol:
                 message = f"{letter} would promote to itself; accepted: another piece"
-                yield Issue((*path, word, i), message)
+                yield (*path, word, i), message
             elif letter in spec.pieces and spec.pieces[letter].royal:
                 message = f"{letter} is royal, and a player has one royal piece"
-                yield Issue((*path, word, i), f"{message}; accepted: another piece")
+                yield (*path, word, i), f"{message}; accepted: another piece"
             elif letter.startswith("+") and any(o.startswith("+") and o != letter for o in to[:i]):
                 message = f"{letter} is a second choice with `+`, which moves would write for both"
-                yield Issue((*path, word, i), f"{message}; accepted: one, and others with a letter")
+                yield (*path, word, i), f"{message}; accepted: one, and others with a letter"
 
 
-def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
+def _check_wins(spec: VariantSpec) -> Issues:
     """Check that every item of `wins` is one way to win, and that someone can win at all."""
     rules = spec.rules
     royal = royal_letters(spec)
@@ -167,37 +168,37 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
         path: Path = ("rules", "wins", i)
         given = [key for key in _WIN_WORDS if getattr(win, key) not in (None, False)]
         if given not in _WIN_ITEMS:
-            yield Issue(path, f"{', '.join(given) or 'nothing'} given; an item is one of {WINS}")
+            yield path, f"{', '.join(given) or 'nothing'} given; an item is one of {WINS}"
         elif win.checks and not royal and rules.engine == "kernel":
-            yield Issue((*path, "checks"), no_checks)
+            yield (*path, "checks"), no_checks
         elif (win.extinct or win.lost) and rules.engine == "kernel":
             yield from _over_at_once(spec, i)
         elif win.race and "colour" not in spec.input:
             message = "both players go to the same squares, which a net cannot see without `colour`"
-            yield Issue(("input",), f"{message} (rules.wins: `race: true`)")
+            yield ("input",), f"{message} (rules.wins: `race: true`)"
     for word, unusual in (
         ("checks", rules.checks == "never"),
         ("checked_king", rules.checked_king != "may move"),
         ("checkmate", rules.checkmate != "loss"),
     ):
         if unusual and not royal and rules.engine == "kernel":
-            yield Issue(("rules", word), no_checks)
+            yield ("rules", word), no_checks
     for letter, piece in spec.pieces.items():
         becomes = {letter, *promotion_choices(spec, letter)} if piece.promotes else set()
         if rules.explodes and not royal.isdisjoint(becomes):
             message = "a player loses if the king explodes, so each has one; accepted: other pieces"
-            yield Issue(("pieces", letter, "promotes"), message)
+            yield ("pieces", letter, "promotes"), message
     if rules.checks == "ignored" and not rules.explodes:
         message = "'ignored' is about kings that may explode; without `explodes: true` and without a royal piece"
-        yield Issue(("rules", "checks"), f"{message} there are no checks anyway; accepted: 'may'")
+        yield ("rules", "checks"), f"{message} there are no checks anyway; accepted: 'may'"
     if rules.checks == "ignored" and any(piece.royal for piece in spec.pieces.values()):
         message = "'ignored', but a piece has `royal: true`; accepted: 'may', or no royal piece"
-        yield Issue(("rules", "checks"), message)
+        yield ("rules", "checks"), message
     at_home = royal & {symbol for _, symbol in start_array(spec).values()}
     decided = may_win_otherwise(rules)
     mates = at_home and rules.checkmate != "draw"
     if not mates and not rules.wins and not decided and rules.engine == "kernel":
-        yield Issue(
+        yield (
             ("rules", "wins"),
             "nobody can win: no piece of the start position is royal, or mate is a draw, there are no "
             f"`wins`, and stalemate is a draw; accepted: `royal: true` on a piece, `wins` of {WINS}, or "
@@ -205,38 +206,38 @@ def _check_wins(spec: VariantSpec) -> Iterator[Issue]:
         )
 
 
-def _pass_issues(spec: VariantSpec) -> Iterator[Issue]:
+def _pass_issues(spec: VariantSpec) -> Issues:
     """Check what passes, facing kings and points need."""
     rules = spec.rules
     has_plane = spec.policy != "derived" and "pass" in spec.policy
     royal = any(piece.royal for piece in spec.pieces.values())
     if rules.pass_ == "may" and not has_plane:
         message = "`pass: may` needs an action in the policy; accepted: such as `[derived, pass]`"
-        yield Issue(("policy",), message)
+        yield ("policy",), message
     if rules.pass_ == "may" and not royal and rules.engine == "kernel":
         message = (
             "a pass is written as a move of the king to its own square; accepted: a royal piece"
         )
-        yield Issue(("rules", "pass"), message)
+        yield ("rules", "pass"), message
     if rules.facing_kings == "must part" and rules.pass_ == "never":
         message = "'must part', but without `pass: may` a player who cannot part them has no move"
-        yield Issue(("rules", "facing_kings"), f"{message}; accepted: 'may stay'")
+        yield ("rules", "facing_kings"), f"{message}; accepted: 'may stay'"
     if rules.points is not None:
         for letter in rules.points.pieces:
             if letter not in spec.pieces:
                 message = unknown("piece", letter, list(spec.pieces))
-                yield Issue(("rules", "points", "pieces", letter), message)
+                yield ("rules", "points", "pieces", letter), message
         if rules.counting != "none":
             message = "a count ends as a draw, which `points` does not decide; accepted: none"
-            yield Issue(("rules", "counting"), message)
+            yield ("rules", "counting"), message
         if rules.insufficient_material:
             message = (
                 "with `points` no game is drawn because neither side can mate; accepted: false"
             )
-            yield Issue(("rules", "insufficient_material"), message)
+            yield ("rules", "insufficient_material"), message
 
 
-def _over_at_once(spec: VariantSpec, i: int) -> Iterator[Issue]:
+def _over_at_once(spec: VariantSpec, i: int) -> Issues:
     """Check that a win by pieces that are gone is not there from the start."""
     win = spec.rules.wins[i]
     word, which = ("extinct", win.extinct) if win.extinct else ("lost", win.lost)
@@ -247,15 +248,15 @@ def _over_at_once(spec: VariantSpec, i: int) -> Iterator[Issue]:
         count = sum(which in ("all pieces", symbol) for symbol in held + board)
         if count <= win.left:
             message = f"{player} begins with {count} of {which}, so the game would be over at once"
-            yield Issue(("rules", "wins", i, word), message)
+            yield ("rules", "wins", i, word), message
 
 
-def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
+def _check_rules(spec: VariantSpec) -> Issues:
     """Check the words of rules, castling, hands, start position and training."""
     if spec.fairy_ini is not None:
         yield from _ini_issues(spec, spec.fairy_ini)
     elif spec.fairy is not None and spec.fairy not in FAIRY_NAMES:
-        yield Issue(("fairy",), unknown_fairy_variant(spec.fairy, spec.variant))
+        yield ("fairy",), unknown_fairy_variant(spec.fairy, spec.variant)
     yield from _castling_issues(spec)
     yield from _shuffle_issues(spec)
     yield from _pass_issues(spec)
@@ -274,72 +275,72 @@ def _check_rules(spec: VariantSpec) -> Iterator[Issue]:
     if rules.insufficient_material and any(other_wins.values()):
         other = next(name for name, given in other_wins.items() if given)
         message = f"with {other} any material may win; accepted: false"
-        yield Issue(("rules", "insufficient_material"), message)
+        yield ("rules", "insufficient_material"), message
     for i, win in enumerate(rules.wins):
         path = ("rules", "wins", i)
         for key, letter in (("piece", win.piece), ("extinct", win.extinct), ("lost", win.lost)):
             everything = key != "piece" and letter == "all pieces"
             if letter is not None and letter not in spec.pieces and not everything:
-                yield Issue((*path, key), unknown("piece", letter, list(spec.pieces)))
+                yield (*path, key), unknown("piece", letter, list(spec.pieces))
         yield from zone_issues(spec, (*path, "reaches"), win.reaches)
     yield from _start_issues(spec)
     if spec.training.lr_min > spec.training.lr_max:
-        yield Issue(("training", "lr_min"), "lr_min is greater than lr_max")
+        yield ("training", "lr_min"), "lr_min is greater than lr_max"
     low, high = spec.training.momentum
     if not 0 <= low <= high < 1:
-        yield Issue(("training", "momentum"), "accepted: [low, high] with 0 <= low <= high < 1")
+        yield ("training", "momentum"), "accepted: [low, high] with 0 <= low <= high < 1"
 
 
-def _ini_issues(spec: VariantSpec, text: str) -> Iterator[Issue]:
+def _ini_issues(spec: VariantSpec, text: str) -> Issues:
     """Check that the file of variants can be read, and has the one that the spec names."""
     try:
         names = list(read_ini(text))
     except SpecError as error:
-        yield Issue(("fairy_ini",), str(error))
+        yield ("fairy_ini",), str(error)
         return
     if spec.fairy not in names:
-        yield Issue(("fairy",), unknown("variant of the ini file", spec.fairy or "", names))
+        yield ("fairy",), unknown("variant of the ini file", spec.fairy or "", names)
 
 
-def _shuffle_issues(spec: VariantSpec) -> Iterator[Issue]:
+def _shuffle_issues(spec: VariantSpec) -> Issues:
     """Check that `shuffle:` has the pieces and castling sides that it needs."""
     path: Path = ("rules", "shuffle")
     if spec.rules.shuffle == "none":
         return
     if spec.rules.engine != "kernel":
-        yield Issue(
+        yield (
             path,
             f"the engine {spec.rules.engine!r} castles from fixed squares only; use the kernel",
         )
     if spec.board.files > MAX_CASTLING_FILES:
         most = f"the kernel castles from any files on at most {MAX_CASTLING_FILES}"
-        yield Issue(path, f"{spec.board.files} files; {most}; use `none`")
+        yield path, f"{spec.board.files} files; {most}; use `none`"
     rows = spec.rules.start.split()[0].partition("[")[0].split("/")
     standard = sorted(rows[-1]) == sorted("RNBQKBNR") and rows[0] == rows[-1].lower()
     if spec.rules.shuffle == "chess960" and not standard:
-        yield Issue(
+        yield (
             path,
             "chess960 needs a start position with R N B Q K B N R on the first rank, in any order, "
             "and the same pieces opposite",
         )
     sides = [(walk.king.split("-"), walk.rook.split("-")) for walk in spec.castling.values()]
     if sorted(king[0][0] < rook[0][0] for king, rook in sides) != [False, True]:
-        yield Issue(path, f"{spec.rules.shuffle!r} needs two `castling:` sides, one with each rook")
+        yield path, f"{spec.rules.shuffle!r} needs two `castling:` sides, one with each rook"
 
 
-def _castling_issues(spec: VariantSpec) -> Iterator[Issue]:
+def _castling_issues(spec: VariantSpec) -> Issues:
     """Check that the walks of castling are squares of the board."""
     for side, walk in spec.castling.items():
         for who, text in (("king", walk.king), ("rook", walk.rook)):
             path: Path = ("castling", side, who)
             if not _CASTLING_WALK.match(text):
-                yield Issue(path, f"{text!r} is not two squares; accepted: such as 'e1-g1'")
+                yield path, f"{text!r} is not two squares; accepted: such as 'e1-g1'"
                 continue
             for name in text.split("-"):
                 yield from zone_issues(spec, path, (name,))
 
 
-def _hand_issues(spec: VariantSpec, hands: Hands) -> Iterator[Issue]:
+def _hand_issues(spec: VariantSpec, hands: Hands) -> Issues:
     """Check the pieces in hand, and what becomes of captured promoted pieces."""
     yield from unknown_pieces(spec, ("hands", "order"), hands.order)
     yield from listed_twice(("hands", "order"), hands.order)
@@ -347,17 +348,17 @@ def _hand_issues(spec: VariantSpec, hands: Hands) -> Iterator[Issue]:
     returns = _RETURNS.match(hands.promoted)
     if returns is not None:
         if returns[1] not in spec.pieces:
-            yield Issue(path, unknown("piece", returns[1], list(spec.pieces)))
+            yield path, unknown("piece", returns[1], list(spec.pieces))
     elif hands.captured == "leaves the game":
         return
     elif hands.promoted == "reverts":
         yield from _revert_issues(spec, hands)
     elif hands.promoted != "keeps":
         accepted = "`returns as P` (a piece), `reverts`, `keeps`"
-        yield Issue(path, f"{hands.promoted!r}; accepted: {accepted}")
+        yield path, f"{hands.promoted!r}; accepted: {accepted}"
 
 
-def _revert_issues(spec: VariantSpec, hands: Hands) -> Iterator[Issue]:
+def _revert_issues(spec: VariantSpec, hands: Hands) -> Issues:
     """Check that the letter of a captured piece determines what it promoted from."""
     origins: dict[str, str] = {}
     for symbol in spec.pieces:
@@ -369,7 +370,7 @@ def _revert_issues(spec: VariantSpec, hands: Hands) -> Iterator[Issue]:
             else:
                 continue
             accepted = f"accepted: `returns as {symbol}`, `keeps`"
-            yield Issue(("hands", "promoted"), f"`reverts`, and {message}; {accepted}")
+            yield ("hands", "promoted"), f"`reverts`, and {message}; {accepted}"
 
 
 def _jumped_squares(spec: VariantSpec, piece: Piece) -> Iterator[int]:
@@ -383,7 +384,7 @@ def _jumped_squares(spec: VariantSpec, piece: Piece) -> Iterator[int]:
             yield from {square + board.files for square in squares} & everywhere
 
 
-def _check_passant(spec: VariantSpec) -> Iterator[Issue]:
+def _check_passant(spec: VariantSpec) -> Issues:
     """Check that a piece with `passant` has a lame double step straight ahead, captures by moves
     that are not quiet moves too, and does not promote while it captures en passant."""
     files, ranks = spec.board.files, spec.board.ranks
@@ -398,48 +399,44 @@ def _check_passant(spec: VariantSpec) -> Iterator[Issue]:
         moves = [m for word in piece.words for m in parse_betza(word)]
         if not jumped:
             message = "no piece with `passant` has a lame double step straight ahead"
-            yield Issue(path, f"{message}; add one, such as `from: {{rank 2: fmnD}}`")
+            yield path, f"{message}; add one, such as `from: {{rank 2: fmnD}}`"
             return
         if any(m.lame and m.quiet and m.dx and m.dy for m in moves):
             message = f"a lame step of {symbol} is not straight, so no square is jumped over"
-            yield Issue(path, f"{message}; accepted: double steps straight ahead")
+            yield path, f"{message}; accepted: double steps straight ahead"
         takes = {(m.dx, m.dy) for m in moves if m.capture and m.reach == 1}
         if takes & {(m.dx, m.dy) for m in moves if m.quiet and m.reach == 1}:
             message = f"{symbol} has the same move with and without capture, so it never captures"
-            yield Issue(path, f"{message} en passant; remove `passant`")
+            yield path, f"{message} en passant; remove `passant`"
         promotes = piece.promotes
         if promotes is not None and zone_squares(promotes.at, spec.board) & onto:
             message = f"{symbol} may promote on squares where it captures en passant"
-            yield Issue(
+            yield (
                 ("pieces", symbol, "promotes", "at"),
                 f"{message}; accepted: a zone without these squares, or no `passant`",
             )
 
 
-def _check_promotion_zones(spec: VariantSpec) -> Iterator[Issue]:
+def _check_promotion_zones(spec: VariantSpec) -> Issues:
     for symbol, piece in spec.pieces.items():
         promotes = piece.promotes
         if promotes is None or isinstance(promotes.must, bool) or promotes.must == "where stuck":
             continue
         if not zone_squares(promotes.must, spec.board) <= zone_squares(promotes.at, spec.board):
             message = f"{promotes.must!r} has squares that are not in `at`, {promotes.at!r}"
-            yield Issue(
-                ("pieces", symbol, "promotes", "must"), f"{message}; accepted: a part of it"
-            )
+            yield (("pieces", symbol, "promotes", "must"), f"{message}; accepted: a part of it")
 
 
-def _start_issues(spec: VariantSpec) -> Iterator[Issue]:
+def _start_issues(spec: VariantSpec) -> Issues:
     """Check size and letters of the start position; the rules engine checks the rest of the FEN."""
     path: Path = ("rules", "start")
     fields = spec.rules.start.split()
     if len(fields) < 2:
-        yield Issue(path, "a FEN has at least two fields, the board and the side to move")
+        yield path, "a FEN has at least two fields, the board and the side to move"
         return
     rows = fields[0].split("[")[0].split("/")
     if len(rows) != spec.board.ranks:
-        yield Issue(
-            path, f"{counted(len(rows), 'rank')} in the FEN, {spec.board.ranks} on the board"
-        )
+        yield (path, f"{counted(len(rows), 'rank')} in the FEN, {spec.board.ranks} on the board")
         return
     letters = set(spec.pieces) | {p.also for p in spec.pieces.values() if p.also}
     for number, row in enumerate(rows):
@@ -452,32 +449,32 @@ def _start_issues(spec: VariantSpec) -> Iterator[Issue]:
             if token == "*":
                 continue  # a wall
             if token.upper().removesuffix("~") not in letters:
-                yield Issue(path, unknown("piece", token, list(spec.pieces)))
+                yield path, unknown("piece", token, list(spec.pieces))
                 return
         if width != spec.board.files:
             rank = spec.board.ranks - number
             message = f"rank {rank} is {width} squares wide, the board has {spec.board.files}"
-            yield Issue(path, message)
+            yield path, message
 
 
-def _check_drawing(spec: VariantSpec) -> Iterator[Issue]:
+def _check_drawing(spec: VariantSpec) -> Issues:
     drawing = spec.drawing
     yield from zone_issues(spec, ("drawing", "palace"), drawing.palace)
     if drawing.marks:
         yield from zone_issues(spec, ("drawing", "marks"), drawing.marks)
     if drawing.river is not None and drawing.river >= spec.board.ranks:
         message = f"no rank is above rank {drawing.river}; the board has {spec.board.ranks}"
-        yield Issue(("drawing", "river"), message)
+        yield ("drawing", "river"), message
     for word, given in (("glyphs", drawing.glyphs), ("figures", drawing.figures)):
         for symbol in given:
             if symbol not in spec.pieces:
-                yield Issue(("drawing", word, symbol), unknown("piece", symbol, list(spec.pieces)))
+                yield ("drawing", word, symbol), unknown("piece", symbol, list(spec.pieces))
     for symbol, figure in drawing.figures.items():
         if not _PATH.match(figure):
             message = (
                 "not an SVG path; accepted: such as 'M50 10L80 90H20Z', letters and numbers only"
             )
-            yield Issue(("drawing", "figures", symbol), message)
+            yield ("drawing", "figures", symbol), message
     for zone, colour in drawing.squares.items():
         yield from zone_issues(spec, ("drawing", "squares", zone), zone)
         yield from _colour_issues(("drawing", "squares", zone), colour)
@@ -485,6 +482,6 @@ def _check_drawing(spec: VariantSpec) -> Iterator[Issue]:
         yield from _colour_issues(("drawing", "inks", i), ink)
 
 
-def _colour_issues(path: Path, colour: str) -> Iterator[Issue]:
+def _colour_issues(path: Path, colour: str) -> Issues:
     if not _COLOUR.match(colour):
-        yield Issue(path, f"{colour!r} is not a colour; accepted: such as '#b3201b'")
+        yield path, f"{colour!r} is not a colour; accepted: such as '#b3201b'"

@@ -57,7 +57,7 @@ def _resolved(own: YamlNode, where: str, folder: Path | None, chain: tuple[Path,
     text = read_text(path, "a variant spec")
     whole = _resolved(_parsed(text, str(path)), str(path), path.parent, (*chain, path))
     rest = YamlNode({key: node for key, node in own.value.items() if key != EXTENDS}, own.location)
-    return _merged_mapping(whole, rest)
+    return _merged(whole, rest)
 
 
 def _with_ini(own: YamlNode, folder: Path | None) -> YamlNode:
@@ -95,25 +95,20 @@ def _find(parent: YamlNode, folder: Path | None) -> Path:
     return found.resolve()
 
 
-def _merged(parent: YamlNode | None, child: YamlNode) -> YamlNode | None:
-    """Merge two values; None if the child removes the parent's."""
-    if child.value is None and parent is not None:
-        return None
+def _merged(parent: YamlNode | None, child: YamlNode) -> YamlNode:
+    """Merge two values. In a mapping, None removes the parent's key."""
     if isinstance(child.value, list):
         return YamlNode(_merged_list(parent, child.value), child.location)
-    return _merged_mapping(parent, child) if isinstance(child.value, dict) else child
-
-
-def _merged_mapping(parent: YamlNode | None, child: YamlNode) -> YamlNode:
+    if not isinstance(child.value, dict):
+        return child
     keys: dict[str, YamlNode] = {}
     if parent is not None and isinstance(parent.value, dict):
         keys.update(parent.value)
     for key, node in child.value.items():
-        merged = _merged(keys.get(key), node)
-        if merged is None:
+        if node.value is None and key in keys:
             del keys[key]
         else:
-            keys[key] = merged
+            keys[key] = _merged(keys.get(key), node)
     return YamlNode(keys, child.location)
 
 

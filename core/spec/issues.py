@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from variant_ai.core.errors import SpecError, unknown
 from variant_ai.core.spec.betza import parse_betza
@@ -14,53 +13,48 @@ Path = tuple[str | int, ...]
 """YAML keys and list indices that lead to a word."""
 
 
-@dataclass(frozen=True)
-class Issue:
-    """A mistake in a spec, and the path of the word that causes it."""
-
-    path: Path
-    message: str
+Issue = tuple[Path, str]
+"""Path of the word of a spec that causes a mistake, and what is wrong with it."""
+Issues = Iterator[Issue]
 
 
-def zone_issues(spec: VariantSpec, path: Path, zone: object) -> Iterator[Issue]:
+def zone_issues(spec: VariantSpec, path: Path, zone: object) -> Issues:
     """Check that a word is a zone of the board; other words than texts and lists pass."""
     if isinstance(zone, str | tuple):
         try:
             zone_squares(zone, spec.board)
         except SpecError as error:
-            yield Issue(path, str(error))
+            yield path, str(error)
 
 
-def betza_issues(path: Path, moves: str) -> Iterator[Issue]:
+def betza_issues(path: Path, moves: str) -> Issues:
     """Check a word in Betza notation."""
     try:
         parse_betza(moves)
     except SpecError as error:
-        yield Issue(path, str(error))
+        yield path, str(error)
 
 
-def unknown_words(
-    path: Path, kind: str, words: Iterable[str], known: Iterable[str]
-) -> Iterator[Issue]:
+def unknown_words(path: Path, kind: str, words: Iterable[str], known: Iterable[str]) -> Issues:
     """Check that all words of a list are known."""
     known = list(known)
     for i, word in enumerate(words):
         if word not in known:
-            yield Issue((*path, i), unknown(kind, word, known))
+            yield (*path, i), unknown(kind, word, known)
 
 
-def unknown_pieces(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Iterator[Issue]:
+def unknown_pieces(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Issues:
     """Check that all letters of a list are pieces of the spec."""
     return unknown_words(path, "piece", letters, spec.pieces)
 
 
-def not_in_hand(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Iterator[Issue]:
+def not_in_hand(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Issues:
     """Check that all letters of a list are pieces that may be in hand."""
     return unknown_words(path, "piece in hand", letters, spec.hands.order if spec.hands else ())
 
 
-def listed_twice(path: Path, words: Sequence[str], kind: str = "piece") -> Iterator[Issue]:
+def listed_twice(path: Path, words: Sequence[str], kind: str = "piece") -> Issues:
     """Check that no word of a list occurs twice."""
     for i, word in enumerate(words):
         if word in words[:i]:
-            yield Issue((*path, i), f"{word} is listed already; accepted: each {kind} once")
+            yield (*path, i), f"{word} is listed already; accepted: each {kind} once"

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from variant_ai.core.errors import SpecError, unknown
+from variant_ai.core.factories import (
+    DIALECTS,
+    INPUT_ENCODERS,
+    LABEL_ENCODERS,
+    RULES_ENGINES,
+    Factories,
+)
 from variant_ai.core.spec.consistency import check
 from variant_ai.core.spec.files.yaml_reader import (
     YamlNode,
@@ -20,45 +28,48 @@ from variant_ai.core.spec.files.yaml_reader import (
     yaml_path,
 )
 from variant_ai.core.spec.inheritance import read_spec_file, read_spec_tree
-from variant_ai.core.spec.issues import Issue, unknown_words
+from variant_ai.core.spec.issues import unknown_words
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
 
-Known = Mapping[tuple[str, ...], tuple[str, Collection[str]]]
-"""For words of a spec that name something registered: kind of thing, names that exist."""
+_NAMING: dict[tuple[str, ...], Factories[Any]] = {
+    ("rules", "engine"): RULES_ENGINES,
+    ("encoder", "input"): INPUT_ENCODERS,
+    ("encoder", "labels"): LABEL_ENCODERS,
+    ("protocols",): DIALECTS,
+}
+"""Words of a spec that name something registered."""
 
 
-def load_spec(path: str | Path, *, known: Known | None = None) -> VariantSpec:
+def load_spec(path: str | Path, *, check_names: bool = False) -> VariantSpec:
     """Read and check a spec. Raises SpecError: a line per mistake, each with its location.
 
-    With `known`, names that are not registered are among the mistakes; without it, the
+    With `check_names`, names that are not registered are among the mistakes; without it, the
     error appears where the name is first used.
     """
-    return _parsed_spec(read_spec_file(Path(path)), str(path), known)
+    return _parsed_spec(read_spec_file(Path(path)), str(path), check_names)
 
 
-def parse_spec(text: str, where: str = "<spec>", *, known: Known | None = None) -> VariantSpec:
+def parse_spec(text: str, where: str = "<spec>") -> VariantSpec:
     """`load_spec` from YAML text; messages begin with `where`, then line and column."""
-    return _parsed_spec(read_spec_tree(text, where), where, known)
+    return _parsed_spec(read_spec_tree(text, where), where, False)
 
 
-def _parsed_spec(tree: YamlNode, where: str, known: Known | None) -> VariantSpec:
+def _parsed_spec(tree: YamlNode, where: str, check_names: bool) -> VariantSpec:
     try:
         spec = VariantSpec.model_validate_json(json.dumps(plain_values(tree)))
     except ValidationError as error:
         found = _mistakes(tree, error.errors(include_url=False))
         raise located_error((located_message(tree, *one) for one in found), where) from None
     issues = check(spec)
-    for path, (kind, names) in (known or {}).items():
-        given: Any = spec
-        for word in path:
-            given = getattr(given, word)
+    for path, registered in _NAMING.items() if check_names else ():
+        given, names = attrgetter(".".join(path))(spec), sorted(registered.names)
         if isinstance(given, tuple):
-            issues += unknown_words(path, kind, given, sorted(names))
+            issues += unknown_words(path, registered.kind, given, names)
         elif given not in names:
-            issues.append(Issue(path, unknown(kind, given, sorted(names))))
+            issues.append((path, unknown(registered.kind, given, names)))
     if issues:
-        raise located_error((located_message(tree, i.path, i.message) for i in issues), where)
+        raise located_error((located_message(tree, *issue) for issue in issues), where)
     return spec
 
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from variant_ai.core.errors import SpecError
 from variant_ai.core.spec.betza import displacements, is_asymmetric
 from variant_ai.core.spec.issues import (
-    Issue,
+    Issues,
     Path,
     listed_twice,
     not_in_hand,
@@ -37,33 +37,31 @@ from variant_ai.core.spec.schema import (
 from variant_ai.core.spec.zones import zone_squares
 
 
-def check_input(spec: VariantSpec) -> Iterator[Issue]:
+def check_input(spec: VariantSpec) -> Issues:
     """Check that every input plane has something to show, and is listed once."""
     issues = list(_item_issues(spec))
     yield from issues
     if issues:
         return
     if not input_planes(spec):
-        yield Issue(("input",), "a net needs at least one input plane")
+        yield ("input",), "a net needs at least one input plane"
     listed: dict[Hashable, int] = {}
     for i, item in enumerate(spec.input):
         rows = list(input_rows(spec, item))
         for row in rows:
             if row in listed:
                 message = f"the plane of {row[-1]!r} is one of input.{listed[row]} already"
-                yield Issue(("input", i), f"{message}; accepted: each block once")
+                yield ("input", i), f"{message}; accepted: each block once"
                 break
         listed.update((row, i) for row in rows)
 
 
-def _item_issues(spec: VariantSpec) -> Iterator[Issue]:
+def _item_issues(spec: VariantSpec) -> Issues:
     for i, item in enumerate(spec.input):
         path: Path = ("input", i)
         match item:
             case AttackPlanes() if spec.rules.engine != "kernel":
-                yield Issue(
-                    path, "planes of attacks need the rules of the kernel (`engine: kernel`)"
-                )
+                yield (path, "planes of attacks need the rules of the kernel (`engine: kernel`)")
             case CapturedPlanes(captured=count):
                 yield from unknown_pieces(spec, (*path, "captured", "order"), count.order)
                 yield from listed_twice((*path, "captured", "order"), count.order)
@@ -73,16 +71,16 @@ def _item_issues(spec: VariantSpec) -> Iterator[Issue]:
             case PromotedPlane() if not (
                 spec.hands and spec.hands.promoted.startswith("returns as ")
             ):
-                yield Issue(path, "a `promoted` plane needs `hands: {promoted: returns as …}`")
+                yield path, "a `promoted` plane needs `hands: {promoted: returns as …}`"
             case CastlingPlanes() if not spec.castling:
-                yield Issue(path, "castling planes need `castling:`")
+                yield path, "castling planes need `castling:`"
             case ChecksPlane() if not any(win.checks for win in spec.rules.wins):
-                yield Issue(path, "a `checks` plane needs `wins: [{checks: n}]`")
+                yield path, "a `checks` plane needs `wins: [{checks: n}]`"
             case "en_passant" if not any(p.passant for p in spec.pieces.values()):
-                yield Issue(path, "an en passant plane needs a piece with `passant: true`")
+                yield path, "an en passant plane needs a piece with `passant: true`"
 
 
-def check_policy(spec: VariantSpec) -> Iterator[Issue]:
+def check_policy(spec: VariantSpec) -> Issues:
     """Check that the policy planes express every move that a piece can make."""
     for i, item in enumerate(spec.policy if isinstance(spec.policy, tuple) else ()):
         if isinstance(item, DropPlanes):
@@ -93,7 +91,7 @@ def check_policy(spec: VariantSpec) -> Iterator[Issue]:
     try:
         planes = policy_planes(spec)
     except SpecError as error:
-        yield Issue(("policy",), str(error))
+        yield ("policy",), str(error)
         return
     have = {(p.kind, p.dx, p.dy, p.piece) for p in planes}
 
@@ -112,31 +110,31 @@ def check_policy(spec: VariantSpec) -> Iterator[Issue]:
 
     for moves, steps in gaps():
         if steps:
-            yield Issue(("policy",), f"the policy cannot express {moves}: {steps}")
+            yield ("policy",), f"the policy cannot express {moves}: {steps}"
     for letter in spec.hands.order if spec.hands else ():
         if ("drop", 0, 0, letter) not in have:
-            yield Issue(("policy",), f"the policy cannot express drops of {letter}")
+            yield ("policy",), f"the policy cannot express drops of {letter}"
 
 
-def check_symmetry(spec: VariantSpec) -> Iterator[Issue]:
+def check_symmetry(spec: VariantSpec) -> Issues:
     """Check that a game with `symmetry: [files]` is the same after left-right mirroring."""
     if "files" not in spec.symmetry:
         return
     path: Path = ("symmetry",)
     if spec.castling:
-        yield Issue(path, "a game with castling has no left-right symmetry")
+        yield path, "a game with castling has no left-right symmetry"
     for letter, piece in spec.pieces.items():
         if any(is_asymmetric(word) for word in piece.words):
-            yield Issue(path, f"{letter} moves differently to the left and to the right")
+            yield path, f"{letter} moves differently to the left and to the right"
         zones = [piece.within, piece.drop, *piece.from_]
         if piece.promotes is not None:
             zones += [piece.promotes.at, piece.promotes.must]
         for zone in zones:
             if zone != "where stuck" and not _is_symmetric(spec, zone):
-                yield Issue(path, f"zone {zone!r} of {letter} is not symmetric")
+                yield path, f"zone {zone!r} of {letter} is not symmetric"
     for win in spec.rules.wins:
         if not _is_symmetric(spec, win.reaches):
-            yield Issue(path, f"goal {win.reaches!r} of `wins` is not symmetric")
+            yield path, f"goal {win.reaches!r} of `wins` is not symmetric"
 
 
 def _is_symmetric(spec: VariantSpec, zone: object) -> bool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from variant_ai.core.spec.betza import parse_betza
-from variant_ai.core.spec.issues import Issue, Path
+from variant_ai.core.spec.issues import Issues, Path
 from variant_ai.core.spec.rule_words import may_win_otherwise
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import square_name, square_of, zone_squares
@@ -25,8 +25,7 @@ WALL = "*"
 """A square of a FEN on which no piece can stand."""
 
 
-@dataclass(frozen=True)
-class _Side:
+class _Side(NamedTuple):
     """Squares of one castling side of one player."""
 
     letter: str
@@ -84,14 +83,14 @@ def royal_letters(spec: VariantSpec) -> frozenset[str]:
     return frozenset(royal)
 
 
-def check_home(spec: VariantSpec) -> Iterator[Issue]:
+def check_home(spec: VariantSpec) -> Issues:
     """Check the royal pieces of the start position, and castling from it."""
     home = start_array(spec)
     kings = _kings(spec, home)
     for colour, squares in enumerate(kings):
         if len(squares) > 1:
             where = ", ".join(_name(s, spec) for s in squares)
-            yield Issue(
+            yield (
                 ("rules", "start"),
                 f"{PLAYERS[colour]} has {len(squares)} royal pieces, on {where}; accepted: at most "
                 "one (if a player may lose one of several, remove `royal` and write "
@@ -102,7 +101,7 @@ def check_home(spec: VariantSpec) -> Iterator[Issue]:
         yield from _castling_issues(spec, home, kings)
 
 
-def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Iterator[Issue]:
+def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Issues:
     """Check that a player without a royal piece, against one with it, can lose at all."""
     rules = spec.rules
     if rules.engine != "kernel" or may_win_otherwise(rules) or bool(kings[0]) == bool(kings[1]):
@@ -111,7 +110,7 @@ def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Ite
         colour = int(bool(kings[0]))
         symbol = next(s for s, piece in spec.pieces.items() if piece.royal)
         name = spec.pieces[symbol].name
-        yield Issue(
+        yield (
             ("rules", "start"),
             f"{PLAYERS[colour]} has no royal piece, so {PLAYERS[1 - colour]} cannot win; accepted: "
             f"a start position with the {name} {symbol.lower() if colour else symbol}, or "
@@ -120,17 +119,14 @@ def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Ite
 
 
 def _kings(spec: VariantSpec, home: Home) -> tuple[list[int], list[int]]:
-    kings: tuple[list[int], list[int]] = ([], [])
+    """Squares of the royal pieces of both players."""
     royal = royal_letters(spec)
-    for square, (colour, symbol) in sorted(home.items()):
-        if symbol in royal:
-            kings[colour].append(square)
-    return kings
+    there = [(colour, square) for square, (colour, symbol) in home.items() if symbol in royal]
+    first, second = (sorted(s for c, s in there if c == colour) for colour in (0, 1))
+    return first, second
 
 
-def _castling_issues(
-    spec: VariantSpec, home: Home, kings: tuple[list[int], list[int]]
-) -> Iterator[Issue]:
+def _castling_issues(spec: VariantSpec, home: Home, kings: tuple[list[int], list[int]]) -> Issues:
     royal = royal_letters(spec)
     fields = spec.rules.start.split()
     rights = fields[2] if len(fields) > 2 else ""
@@ -139,7 +135,7 @@ def _castling_issues(
         message = (
             f"the field of castling rights is missing; write `{both} -` after the side to move"
         )
-        yield Issue(("rules", "start"), message)
+        yield ("rules", "start"), message
         return
     walks: dict[tuple[int, int], str] = {}
     for letter, walk in spec.castling.items():
@@ -149,7 +145,7 @@ def _castling_issues(
         same = walks.setdefault((side.king_from, side.king_to), letter)
         if same != letter:
             message = f"{walk.king!r} is the king's walk in castling {same} already"
-            issues.append(Issue(("castling", letter, "king"), message))
+            issues.append((("castling", letter, "king"), message))
         claimed = [c for c in (0, 1) if side.of(c, spec).letter in rights]
         # a player without a king castles only if the FEN has the right
         for colour in claimed or [c for c in (0, 1) if kings[c] or not royal]:
@@ -159,41 +155,40 @@ def _castling_issues(
             yield from issues or _own_move_issues(spec, side, home, kings)
 
 
-def _shape_issues(spec: VariantSpec, side: _Side) -> Iterator[Issue]:
+def _shape_issues(spec: VariantSpec, side: _Side) -> Issues:
     """Check the squares of a castling side, without looking at the pieces."""
     letter, files = side.letter, spec.board.files
     walk = spec.castling[letter]
     path: Path = ("castling", letter)
     if not _RIGHT.match(letter):
-        yield Issue(
+        yield (
             path,
             f"{letter!r} is not a castling right of a FEN; accepted: one capital letter, such as K "
             "(the second player's is then k)",
         )
     rank = side.king_from // files
-    for who, text, end in (
-        ("king", walk.king, side.king_to),
-        ("rook", walk.rook, side.rook_to),
+    for who, text, start, end in (
+        ("king", walk.king, side.king_from, side.king_to),
+        ("rook", walk.rook, side.rook_from, side.rook_to),
     ):
-        start = side.king_from if who == "king" else side.rook_from
         if start // files != end // files:
-            yield Issue((*path, who), f"{text!r} is not along one rank; accepted: such as 'e1-g1'")
+            yield (*path, who), f"{text!r} is not along one rank; accepted: such as 'e1-g1'"
         elif start // files != rank:
             message = f"{text!r} is not on the rank of the king's walk {walk.king!r}"
-            yield Issue((*path, who), message)
+            yield (*path, who), message
     if side.king_from == side.king_to and spec.rules.shuffle == "none":
-        yield Issue((*path, "king"), f"the king does not move by {walk.king!r}")
-    if side.king_from == side.rook_from:
-        square = _name(side.king_from, spec)
-        yield Issue((*path, "rook"), f"king and rook both start on {square}")
-    if side.king_to == side.rook_to:
-        square = _name(side.king_to, spec)
-        yield Issue((*path, "rook"), f"king and rook both end on {square}")
+        yield (*path, "king"), f"the king does not move by {walk.king!r}"
+    for verb, king, rook in (
+        ("start", side.king_from, side.rook_from),
+        ("end", side.king_to, side.rook_to),
+    ):
+        if king == rook:
+            yield (*path, "rook"), f"king and rook both {verb} on {_name(king, spec)}"
 
 
 def _home_issues(
     spec: VariantSpec, side: _Side, colour: int, home: Home, kings: list[int]
-) -> Iterator[Issue]:
+) -> Issues:
     """Check that king and rook of a player who may castle are on the squares they start from."""
     path: Path = ("castling", side.letter)
     here = side.of(colour, spec)
@@ -215,19 +210,19 @@ def _home_issues(
             if royal
             else f"accepted: the square of a piece of {PLAYERS[colour]}"
         )
-        yield Issue((*path, "king"), f"{found(here.king_from)}; {king}")
+        yield (*path, "king"), f"{found(here.king_from)}; {king}"
     owner, symbol = home.get(here.rook_from, (colour, ""))
     if owner != colour or not symbol or symbol in royal:
         message = (
             f"{found(here.rook_from)}; accepted: the square of a piece of {PLAYERS[colour]} "
             "that is not royal"
         )
-        yield Issue((*path, "rook"), message)
+        yield (*path, "rook"), message
 
 
 def _own_move_issues(
     spec: VariantSpec, side: _Side, home: Home, kings: tuple[list[int], list[int]]
-) -> Iterator[Issue]:
+) -> Issues:
     """Reject a castling with the squares of another move of the king: text and action would be the
     same."""
     board = spec.board
@@ -252,7 +247,7 @@ def _own_move_issues(
                 times, rest = divmod(step, move.dx)
                 if rest == 0 and (move.reach == 0 or times <= move.reach):
                     start, end = (_name(s, spec) for s in (here.king_from, here.king_to))
-                    yield Issue(
+                    yield (
                         ("castling", side.letter, "king"),
                         f"castling {here.letter} moves the {piece.name} ({symbol}) from {start} "
                         f"to {end}, and so does its move {word!r}, which has the same text and "

@@ -127,11 +127,11 @@ def test_a_policy_target_over_all_moves_of_a_position_is_kept(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
-        ({"root_values": [0.0] * 4}, "root values of 4 plies for a game of 5 plies"),
-        ({"root_values": [0.0, 1.5, 0.0, 0.0, 0.0]}, r"ply 1: root value 1.5; accepted: -1 to 1"),
-        ({"root_values": [math.nan, 0.0, 0.0, 0.0, 0.0]}, "ply 0: root value nan"),
-        ({"trains": [1, 2, 3]}, "trains of 3 plies for a game of 5 plies"),
-        ({"trains": [1, 2, 3, 4, 0]}, "ply 3: trains 4; accepted: 0 to 3"),
+        ({"root_values": [0.0] * 4}, "4 root_values for a game of 5 plies"),
+        ({"root_values": [0.0, 1.5, 0.0, 0.0, 0.0]}, r"ply 2: root value 1.5; accepted: -1 to 1"),
+        ({"root_values": [math.nan, 0.0, 0.0, 0.0, 0.0]}, "ply 1: root value nan"),
+        ({"trains": [1, 2, 3]}, "3 trains for a game of 5 plies"),
+        ({"trains": [1, 2, 3, 4, 0]}, "ply 4: trains 4; accepted: 0 to 3"),
         ({"generation": -1}, "generation -1; accepted: 0 to 2147483647"),
     ],
 )

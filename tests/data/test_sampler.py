@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from dataclasses import dataclass, fields
 from functools import cache
+from typing import cast
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from variant_ai.core.data.sample import compiled_replay as replay
 from variant_ai.core.data.sample.mixture import MixedSampler, distribute
 from variant_ai.core.data.sample.sampler import Batch, Sampler
+from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder, Head, MoveCodec
 from variant_ai.core.errors import DataError, SpecError
 from variant_ai.core.rules import make_rules
@@ -36,13 +38,11 @@ class Games:
     results: NDArray[np.int8]
     starts: Position
     start_of: NDArray[np.int32]
-
-
-@dataclass
-class OpenedGames(Games):
-    """One that knows which first plies nobody chose."""
-
     opening_plies: NDArray[np.int64]
+    visits: None = None
+    root_values: None = None
+    scores: None = None
+    trains: None = None
 
 
 @cache
@@ -71,7 +71,7 @@ SECOND_START = {
 @cache
 def games_of(
     name: str, count: int = 9, plies: int = 30, seed: int = 1
-) -> tuple[Games, list[list[Position]]]:
+) -> tuple[Store, list[list[Position]]]:
     """Random games, some from a second start position, one empty, one of unknown result; and
     every position of each. Pieces go back and forth, so that positions repeat."""
     rules, codec, rng = rules_of(name), MoveCodec(spec_of(name)), random.Random(seed)
@@ -101,8 +101,9 @@ def games_of(
         np.array(results, np.int8),
         np.concatenate(starts),
         np.array(start_of, np.int32),
+        np.zeros(count, np.int64),
     )
-    return store, every
+    return cast("Store", store), every
 
 
 def _undoes(move: int, before: int) -> bool:
@@ -188,7 +189,7 @@ def test_plies_of_openings_give_no_samples(name: str, engine: str) -> None:
     lengths = np.diff(store.offsets)
     openings = np.minimum([3, 0, 1, 5, 0, 28, 7, 2, 4], lengths)
     openings[5] = lengths[5]  # nothing of it is left
-    opened = OpenedGames(**vars(store), opening_plies=openings)
+    opened = cast("Store", Games(**(vars(store) | {"opening_plies": openings})))
     encoder = Encoder(spec_of(name, engine))
     rules = rules_of(name) if engine == "fairy" else None
     sampler = Sampler(opened, encoder, batch=17, rules=rules)
@@ -204,8 +205,8 @@ def test_plies_of_openings_give_no_samples(name: str, engine: str) -> None:
         assert np.array_equal(batch.planes[k], encoder.planes(wanted)[0])
         assert (batch.action[k], batch.value[k]) == (action, value)
         assert batch.plies_left[k] == lengths[game] - ply
-    game, ply, _ = Sampler(opened, encoder, batch=1, rules=rules, shuffle=False).locate(0)
-    assert (game, ply) == (0, 3)
+    first = Sampler(opened, encoder, batch=1, rules=rules, shuffle=False).places(0, 1)
+    assert (first.games[0], first.plies[0]) == (0, 3)
 
 
 @pytest.mark.parametrize("head", ["map", "flat"])
@@ -246,9 +247,9 @@ def test_mirrored_samples_have_mirrored_moves() -> None:
     batch = sampler.batch(0)
     flips = 0
     for k in range(64):
-        game, ply, flipped = sampler.locate(k)
+        game, ply, flipped, *_ = (int(at[0]) for at in sampler.places(k, 1))
         position, action = by_sample[known[game], ply]
-        assert np.array_equal(batch.planes[k], encoder.planes(position, mirrored=flipped)[0])
+        assert np.array_equal(batch.planes[k], encoder.planes(position, mirrored=bool(flipped))[0])
         assert batch.action[k] == (encoder.mirror_actions[action] if flipped else action)
         flips += flipped
     assert 16 < flips < 48
@@ -371,7 +372,7 @@ def test_a_damaged_code_is_found_before_training() -> None:
     store, _ = games_of("xiangqi")
     codes = store.codes.copy()
     codes[store.offsets[1] + 5] = 65535
-    damaged = Games(codes, store.offsets, store.results, store.starts, store.start_of)
+    damaged = cast("Store", Games(**(vars(store) | {"codes": codes})))
     with pytest.raises(DataError, match="game 2 of the sampled games"):
         Sampler(damaged, encoder_of("xiangqi"), batch=4)
 

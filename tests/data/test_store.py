@@ -257,7 +257,7 @@ def test_later_formats_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     [
         ({"scores": [1, 2]}, "2 scores for a game of 5 plies"),
         ({"result": "won"}, "result 'won' is not one of"),
-        ({"white_elo": 1 << 40}, "is not a rating"),
+        ({"white_elo": 1 << 40}, "white elo 1099511627776; accepted"),
     ],
 )
 def test_records_that_do_not_fit_add_nothing(

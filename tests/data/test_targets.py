@@ -166,7 +166,7 @@ def test_targets_are_those_of_a_plain_reading(stored: Store, labels: Labels, tex
             assert np.array_equal(getattr(one, name), getattr(two, name)), name
         np.testing.assert_allclose(one.value, two.value, atol=1e-6)
         for k in range(17):
-            game, ply, _ = quick.locate(step * 17 + k)
+            game, ply, *_ = (int(at[0]) for at in quick.places(step * 17 + k, 1))
             value, policy, weight = wanted[int(quick.origins[game, 1]), ply]
             assert float(one.value[k]) == pytest.approx(value, abs=1e-5)
             assert (one.policy_weight[k], one.value_weight[k]) == (policy, weight)
@@ -174,7 +174,8 @@ def test_targets_are_those_of_a_plain_reading(stored: Store, labels: Labels, tex
 
 def test_an_epoch_has_every_position_that_teaches_once(stored: Store) -> None:
     sampler = Sampler(stored, Encoder(stored.spec), batch=1, labels="visits", value_labels="root")
-    places = {sampler.locate(k)[:2] for k in range(sampler.positions)}
+    every = sampler.places(0, sampler.positions)
+    places = set(zip(every.games.tolist(), every.plies.tolist(), strict=True))
     assert len(places) == sampler.positions < sum(r.plies for r in self_play(stored.spec.variant))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_a_store_without_visits_is_what_it_was(tmp_path: Path) -> None:
     shard = ["MOVE", "FACT", "NOTE"]
     assert kinds == ["HEAD", "RUN ", *shard, *shard, "END "]
     store = read(path)
-    assert store.visits is None and store.raw_visits(0) is None
+    assert store.visits is None and store.raw(0)[2] is None
     assert store.info.games_with_visits == 0
 
 
@@ -139,9 +140,9 @@ def test_the_content_hash_covers_visits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("visits", "message"),
     [
-        ([()] * 4, "visits of 4 plies for a game of 5 plies"),
-        ([((1, 0),), *[()] * 4], "ply 1: 0 visits of a move; accepted: 1 to 4294967295"),
-        ([*[()] * 4, ((1, 1 << 32),)], "ply 5: 4294967296 visits"),
+        ([()] * 4, "4 visits for a game of 5 plies"),
+        ([((1, 0),), *[()] * 4], "ply 1: visits 0; accepted: 1 to 4294967295"),
+        ([*[()] * 4, ((1, 1 << 32),)], "ply 5: visits 4294967296"),
     ],
 )
 def test_invalid_visits_are_rejected(tmp_path: Path, visits: list[PlyVisits], message: str) -> None:
@@ -405,7 +406,8 @@ def test_mirrored_positions_have_mirrored_labels() -> None:
     for step in range(sampler.steps_per_epoch):
         batch = sampler.batch(step)
         for k in range(16):
-            game_, ply, mirrored = sampler.locate(step * 16 + k)
+            game_, ply, flip, *_ = (int(at[0]) for at in sampler.places(step * 16 + k, 1))
+            mirrored = bool(flip)
             at = int(sampler._games.arrays.cumulative[game_]) + ply
             assert labels_of(batch, k) == pytest.approx(plain[mirrored][at])
             seen.add((at, mirrored))
@@ -474,14 +476,24 @@ class Arrays:
     starts: Position
     start_of: NDArray[np.int32]
     visits: Visits
+    opening_plies: NDArray[np.int64]
+    root_values: None = None
+    scores: None = None
+    trains: None = None
 
 
 def test_a_visited_move_of_another_game_is_reported(stored: Store) -> None:
     assert stored.visits is not None
     wrong = stored.visits._replace(codes=np.full_like(stored.visits.codes, 0xFFFF))
     arrays = Arrays(
-        stored.codes, stored.offsets, stored.results, stored.starts, stored.start_of, wrong
+        stored.codes,
+        stored.offsets,
+        stored.results,
+        stored.starts,
+        stored.start_of,
+        wrong,
+        stored.opening_plies,
     )
-    sampler = Sampler(arrays, Encoder(stored.spec), batch=64, labels="visits")
+    sampler = Sampler(cast("Store", arrays), Encoder(stored.spec), batch=64, labels="visits")
     with pytest.raises(DataError, match="a code is not a move of its position"):
         list(sampler.sweep())

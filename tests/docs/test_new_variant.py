@@ -13,7 +13,7 @@ from variant_ai.core.errors import SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import builtin_specs, parse_spec
-from variant_ai.core.spec.betza import UNSUPPORTED, BetzaError, parse_betza
+from variant_ai.core.spec.betza import UNSUPPORTED, parse_betza
 from variant_ai.core.spec.rule_words import Piece, RuleWords
 
 PAGE = Path(__file__).parents[2] / "docs" / "new-variant.md"
@@ -80,7 +80,7 @@ def test_letters_described_as_rejected_are_rejected() -> None:
     letters = re.findall(r"`(\w)`", text.partition(")")[0])
     assert set(letters) == set(UNSUPPORTED)
     for letter in letters:
-        with pytest.raises(BetzaError):
+        with pytest.raises(SpecError):
             parse_betza(f"{letter}W")
 
 

@@ -181,7 +181,7 @@ def test_a_rules_engine_is_made_by_its_name() -> None:
     assert found.rules(spec).name == "kernel"
     with pytest.raises(PluginError, match=r"'outside'.*no_such_module_at_all"):
         found.rules(spec, "gone")
-    with pytest.raises(PluginError, match=r"'outside'.*engine 'list' made a list, not Rules"):
+    with pytest.raises(PluginError, match=r"'outside'.*engine 'list' is a list, not a Rules"):
         found.rules(spec, "list")
     with pytest.raises(PluginError, match=r"'outside'.*failed to make 'none'"):
         found.rules(spec, "none")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from variant_ai.core.errors import SpecError
 from variant_ai.core.rules.fairy.fairy_stockfish import pyffish
-from variant_ai.core.spec.betza import BetzaError, displacements, parse_betza
+from variant_ai.core.spec.betza import displacements, parse_betza
 from variant_ai.core.spec.rule_words import Board, Piece
 
 DIRECTIONS = (
@@ -62,7 +63,7 @@ def test_words_mean_what_fairy_stockfish_plays() -> None:
     for word in (d + a for a in ATOMS for d in DIRECTIONS):
         try:
             parse_betza(word)
-        except BetzaError:
+        except SpecError:
             continue
         words.append(word)
     assert len(words) > 180
@@ -125,7 +126,7 @@ def test_hoppers_need_one_hurdle(word: str, expected: set[tuple[int, int]]) -> N
 def test_unsupported_words_are_rejected_with_name_and_position(
     word: str, position: int, message: str
 ) -> None:
-    with pytest.raises(BetzaError) as caught:
+    with pytest.raises(SpecError) as caught:
         parse_betza(word)
     assert message in str(caught.value)
     assert f"character {position}:" in str(caught.value)

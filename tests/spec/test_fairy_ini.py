@@ -24,9 +24,9 @@ stalemateValue = loss
 
 def test_sections_settings_and_parents_are_read() -> None:
     found = read_ini(TEXT)
-    assert [(v.name, v.parent, v.line) for v in found.values()] == [
-        ("parent", "chess", 2),
-        ("child", "parent", 6),
+    assert [(v.name, v.parent) for v in found.values()] == [
+        ("parent", "chess"),
+        ("child", "parent"),
     ]
     assert found["parent"].settings == {"customPiece1": "a:NA", "knight": "-"}
 

@@ -17,8 +17,7 @@ from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.plugins import registry
-from variant_ai.variants.xiangqi.notation import chinese, chinese_simplified
-from variant_ai.variants.xiangqi.wxf import WxfNotation
+from variant_ai.variants.xiangqi.notation import WxfNotation, chinese, chinese_simplified
 
 CHINESE, SIMPLE, WXF = chinese(), chinese_simplified(), WxfNotation()
 

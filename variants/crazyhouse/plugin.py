@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from variant_ai import __version__
 from variant_ai.core.spec.catalogue import builtin_specs
 from variant_ai.plugins.hookspecs import API_VERSION, ReaderEntry, VariantEntry, hookimpl
 
 variant_ai_api = API_VERSION
-variant_ai_version = __version__
 
 
 @hookimpl

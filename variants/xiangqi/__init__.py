@@ -4,7 +4,6 @@ Modules in reading order:
 
     plugin        entries for the plugin host
     description   moves as piece, file, direction and number
-    notation      Chinese notation
-    wxf           WXF notation
+    notation      Chinese notation and WXF
     readers       its game files
 """

@@ -19,7 +19,9 @@ this module converts to and from moves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import (
@@ -38,8 +40,7 @@ DIAGONAL = "ABN"
 """Pieces whose number is always the target file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(NamedTuple):
     """Parts of the text of a move; `file` and `order` are 0 if they are not given."""
 
     piece: str
@@ -86,12 +87,7 @@ def _targets(origin: int, black: int, given: Description) -> tuple[int, ...]:
 
 def _squares(position: Position, code: int) -> list[int]:
     """Squares of a piece code, from a1 on."""
-    board = position.tobytes()[:SQUARES]
-    squares = []
-    square = board.find(code)
-    while square >= 0:
-        squares.append(square)
-        square = board.find(code, square + 1)
+    squares: list[int] = np.flatnonzero(position["board"][0, :SQUARES] == code).tolist()
     return squares
 
 

@@ -1,7 +1,12 @@
-"""Chinese notation of books and game collections: 炮二平五, 馬８進７.
+"""Chinese notation of books and game collections: 炮二平五, 馬８進７; and WXF: `C2=5`, `H8+7`.
 
-Red is written with Chinese numerals, Black with digits. Both scripts, every form of digit, the
-characters of every set of pieces, and either side's characters for either side are read.
+In Chinese notation Red is written with Chinese numerals, Black with digits. Both scripts, every form
+of digit, the characters of every set of pieces, and either side's characters for either side are read.
+
+WXF is that of the World Xiangqi Federation, written as in Fairy-Stockfish: `H` horse, `E` elephant; of
+two equal pieces on a file the front one is `H+`, the other `H-`; soldiers on one file are counted from
+the front, with number and file (`25=6` is the second soldier of file 5), unless there are just two:
+`P+`, `P-`. Also read: `N` and `B`, `.` for sideways, small letters, the sign before the piece (`+C=5`).
 """
 
 from __future__ import annotations
@@ -9,7 +14,7 @@ from __future__ import annotations
 import re
 
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.position import Position, move_origin
 from variant_ai.core.rules.text.notation import MoveText, Notation
 from variant_ai.variants.xiangqi.description import (
     BACK,
@@ -17,6 +22,7 @@ from variant_ai.variants.xiangqi.description import (
     MIDDLE,
     Description,
     describe,
+    doubled,
     read,
 )
 
@@ -46,33 +52,36 @@ CHARACTERS = "".join(map(chr, _SIGNS))
 _SIGNS |= str.maketrans(dict.fromkeys("KABNRCPfmb+-=", " "))
 """The signs of this module are not signs of the text: `C2=5` is not Chinese."""
 
+_LETTERS = {"N": "H", "B": "E"}
+_WXF_SIGNS = str.maketrans(
+    {"H": "N", "E": "B", "G": "K", ".": "=", "。": "=", "－": "-", "＝": "=", "＋": "+"}
+)
+_WXF_ORDERS = str.maketrans("+-", "fb")
+
 _ORDER_OF = {"f": FRONT, "m": MIDDLE, "b": BACK}
 _MOVE = re.compile(
-    r"(?:(?P<piece>[KABNRCP])(?P<file>[1-9])"  # 炮二平五
+    r"(?:(?P<piece>[KABNRCP])(?P<file>[1-9])"  # 炮二平五, C2=5
     r"|(?P<before>[fmb1-5])(?P<second>[KABNRCP])(?P<on>[1-9])?"  # 前馬退八, 二兵平四, 前兵六平五
-    r"|(?P<first>[KABNRCP])(?P<after>[fmb])"  # 馬前退八
-    r"|(?P<soldier>[fmb])(?P<column>[1-9]))"  # 前六平五: the front soldier of that file
+    r"|(?P<first>[KABNRCP])(?P<after>[fmb])"  # 馬前退八, C+=5
+    r"|(?P<soldier>[fmb1-5])(?P<column>[1-9]))"  # 前六平五: the front soldier of that file; 15+1
     r"(?P<direction>[+\-=])(?P<number>[1-9])"
 )
 
 
-def parse(text: str) -> Description | None:
-    """Parse a text in Chinese notation; None if it is not one."""
-    match = _MOVE.fullmatch(text.translate(_SIGNS))
+def _parsed(signs: str) -> Description | None:
+    """Parse the signs of this module: letters of pieces, `f`, `m` and `b` for the order; None if they
+    are not a move."""
+    match = _MOVE.fullmatch(signs)
     if match is None:
         return None
     piece, file, before, second, on, first, after, soldier, column, direction, number = (
         match.groups()
     )
-    if piece:
-        return Description(piece, int(file), 0, direction, int(number))
-    if soldier:
-        return Description("P", int(column), _ORDER_OF[soldier], direction, int(number))
-    sign = before or after
+    sign = before or after or soldier
     return Description(
-        second or first,
-        int(on or 0),
-        _ORDER_OF.get(sign) or int(sign),
+        piece or second or first or "P",
+        int(file or on or column or 0),
+        _ORDER_OF.get(sign) or int(sign or 0),
         direction,
         int(number),
     )
@@ -103,7 +112,9 @@ class ChineseNotation(Notation):
 
     def read(self, rules: Rules, position: Position, text: str) -> int:
         found = MoveText(self.name, rules, position, text)
-        return read(found, parse(text.strip()), "moves like 炮二平五 or 馬８進７")
+        return read(
+            found, _parsed(text.strip().translate(_SIGNS)), "moves like 炮二平五 or 馬８進７"
+        )
 
 
 def chinese() -> ChineseNotation:
@@ -114,3 +125,30 @@ def chinese() -> ChineseNotation:
 def chinese_simplified() -> ChineseNotation:
     """Simplified characters."""
     return ChineseNotation("chinese-simplified", "帅仕相马车炮兵", "将士象马车炮卒", "进退平", "后")
+
+
+class WxfNotation(Notation):
+    """WXF move text."""
+
+    name = "wxf"
+
+    def write(self, rules: Rules, position: Position, move: int) -> str:
+        given = describe(rules, position, move)
+        letter = _LETTERS.get(given.piece, given.piece)
+        head = f"{letter}{given.file}"
+        if given.order:
+            origin = move_origin(move)
+            columns = doubled(position, int(position["board"][0, origin]))
+            squares = columns[given.file]
+            if len(columns) == 1 and len(squares) == 2:
+                head = letter + ("+" if given.order == FRONT else "-")
+            else:
+                head = f"{squares.index(origin) + 1}{given.file}"
+        return f"{head}{given.direction}{given.number}"
+
+    def read(self, rules: Rules, position: Position, text: str) -> int:
+        found = MoveText(self.name, rules, position, text)
+        signs = text.strip().upper().translate(_WXF_SIGNS)
+        # the last two are direction and number
+        description = _parsed(signs[:-2].translate(_WXF_ORDERS) + signs[-2:])
+        return read(found, description, "moves like C2=5 or H8+7")

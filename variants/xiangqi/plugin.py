@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from variant_ai import __version__
 from variant_ai.core.spec.catalogue import builtin_specs
 from variant_ai.plugins.hookspecs import (
     API_VERSION,
@@ -15,7 +14,6 @@ from variant_ai.plugins.hookspecs import (
 )
 
 variant_ai_api = API_VERSION
-variant_ai_version = __version__
 
 _SERVES = ("xiangqi",)
 
@@ -62,7 +60,7 @@ def register_notations() -> list[NotationEntry]:
         ),
         NotationEntry(
             "wxf",
-            "variant_ai.variants.xiangqi.wxf:WxfNotation",
+            "variant_ai.variants.xiangqi.notation:WxfNotation",
             "World Xiangqi Federation: C2=5",
             _SERVES,
         ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from variant_ai.core.data.fetch.remote_file import RemoteError, fetch_text
 from variant_ai.core.errors import DataError
@@ -22,8 +22,7 @@ SUMS = "sha256sums.txt"
 _MONTH = re.compile(r"(\d{4})-(\d\d)\Z")
 
 
-@dataclass(frozen=True, order=True)
-class Month:
+class Month(NamedTuple):
     """Month of a year; months can be compared."""
 
     year: int
@@ -37,16 +36,11 @@ class Month:
             raise DataError(f"{text!r} is not a month; accepted: months like 2016-01")
         return Month(int(match[1]), int(match[2]))
 
-    @property
-    def next(self) -> Month:
-        return Month(self.year + self.month // 12, self.month % 12 + 1)
-
     def __str__(self) -> str:
         return f"{self.year:04}-{self.month:02}"
 
 
-@dataclass(frozen=True)
-class MonthlyFile:
+class MonthlyFile(NamedTuple):
     """File with the games of one month."""
 
     month: Month
@@ -57,8 +51,7 @@ class MonthlyFile:
     """Hex digits, empty if unknown."""
 
 
-@dataclass(frozen=True)
-class Archive:
+class Archive(NamedTuple):
     """Files of one variant on one server."""
 
     variant: str
@@ -127,5 +120,6 @@ def _range(first: Month, last: Month) -> list[Month]:
         raise DataError(f"the last month ({last}) is before the first ({first})")
     months = [first]
     while months[-1] < last:
-        months.append(months[-1].next)
+        year, month = months[-1].year, months[-1].month
+        months.append(Month(year + month // 12, month % 12 + 1))
     return months

@@ -108,7 +108,9 @@ class RemoteFile(io.RawIOBase):
             try:
                 if self._response is None and not self._connect():
                     break
-                got = self._read(view)
+                part = self._response.read1(len(view))  # `readinto` would wait for all of it
+                got = len(part)
+                view[:got] = part
                 if got == 0 and self.size is not None and self.received < self.size:
                     raise http.client.IncompleteRead(b"", self.size - self.received)
             except (OSError, http.client.HTTPException) as error:
@@ -187,18 +189,11 @@ class RemoteFile(io.RawIOBase):
 
     def _skip(self, size: int) -> None:
         """Skip the bytes read before, from a server without ranges."""
-        buffer = bytearray(_STEP)
         while size:
-            got = self._read(memoryview(buffer)[: min(size, _STEP)])
+            got = len(self._response.read(min(size, _STEP)))
             if not got:
                 raise http.client.IncompleteRead(b"", size)
             size -= got
-
-    def _read(self, view: memoryview) -> int:
-        """Read the available bytes, at least one unless it is the end (`readinto` would wait for all)."""
-        part = self._response.read1(len(view))
-        view[: len(part)] = part
-        return len(part)
 
     def _give_up_or_wait(self, error: OSError | http.client.HTTPException) -> None:
         """Wait before the next attempt. Raises RemoteError if there is none."""

@@ -18,9 +18,9 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 import zstandard
 
@@ -36,8 +36,8 @@ XZ_MEMORY = 256 << 20
 ZSTD_WINDOW = 128 << 20
 """Window that a .zst file may use, in bytes (`zstd --long=27`)."""
 _SPOOL = 32 << 20
-_ZSTD_STEP = 1 << 12
-"""Bytes decompressed at once: 4 KiB can grow to 128 MiB."""
+_STEP = 1 << 12
+"""Bytes of .xz and .zst decompressed at once: 4 KiB can grow to 128 MiB."""
 
 _MAGIC = (
     (b"\x1f\x8b", "gz"),
@@ -83,8 +83,7 @@ class _Guard(_Stream):
         return len(data)
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Stream of bytes that may hold games."""
 
     name: str
@@ -99,82 +98,47 @@ class Source:
         return bool(self.guard.problem)
 
 
-@dataclass(frozen=True)
-class NamedStream:
+class NamedStream(NamedTuple):
     """Stream that is not a file, with a name."""
 
     name: str
     stream: IO[bytes] | io.RawIOBase
 
 
-class _Counted(_Stream):
+class _Counted(io.FileIO):
     """File that reports the number of bytes read, for the progress bar."""
 
-    def __init__(self, inner: io.RawIOBase, on_bytes: Callable[[int], None]) -> None:
-        self.inner = inner
+    def __init__(self, path: str, on_bytes: Callable[[int], None]) -> None:
+        super().__init__(path)
         self.on_bytes = on_bytes
 
-    def seekable(self) -> bool:
-        return self.inner.seekable()
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self.inner.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self.inner.tell()
-
-    def readinto(self, buffer: Any) -> int:
-        size = self.inner.readinto(buffer) or 0
-        self.on_bytes(size)
-        return size
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size) or b""
+        self.on_bytes(len(data))
+        return data
 
 
-class _Xz(_Stream):
-    """Decompressed .xz with a limit on memory, which `lzma.open` does not have."""
+class _Unpacked(_Stream):
+    """Decompressed .xz or .zst, which fails if the file ends inside a stream. `lzma.open` has no limit
+    on memory, and zstandard's reader notices no missing end."""
 
-    def __init__(self, inner: IO[bytes]) -> None:
-        self.inner = inner
-        self.decoder = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
-        self.started = False
-
-    def readinto(self, buffer: Any) -> int:
-        while True:
-            if self.decoder.eof:
-                # A file may have several streams, with zeros between and after them.
-                rest = (self.decoder.unused_data or self.inner.read(BUFFER)).lstrip(b"\x00")
-                if not rest and not (rest := self.inner.read(BUFFER).lstrip(b"\x00")):
-                    return 0
-                self.decoder = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
-                self.started = False
-            else:
-                rest = self.inner.read(BUFFER) if self.decoder.needs_input else b""
-                if not rest and self.decoder.needs_input:
-                    raise EOFError("compressed file ended before its end marker")
-            data = self.decoder.decompress(rest, len(buffer))
-            if data:
-                buffer[: len(data)] = data
-                return len(data)
-
-
-class _Zstd(_Stream):
-    """Decompressed .zst that fails if the file ends inside a frame; zstandard's reader does not."""
-
-    def __init__(self, inner: IO[bytes]) -> None:
-        self.inner = inner
-        self.maker = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
-        self.decoder = self.maker.decompressobj()
+    def __init__(self, inner: IO[bytes], make_decoder: Callable[[], Any], padding: bytes) -> None:
+        """padding: what may stand between and after the streams of a file."""
+        self.inner, self.make_decoder, self.padding = inner, make_decoder, padding
+        self.decoder = make_decoder()
         self.pending = memoryview(b"")
 
     def readinto(self, buffer: Any) -> int:
         while not self.pending:
             if self.decoder.eof:
-                rest = self.decoder.unused_data or self.inner.read(_ZSTD_STEP)
-                if not rest:
+                packed = self.decoder.unused_data.lstrip(self.padding)
+                packed = packed or self.inner.read(_STEP).lstrip(self.padding)
+                if not packed:
                     return 0
-                self.decoder = self.maker.decompressobj()
-            elif not (rest := self.inner.read(_ZSTD_STEP)):
+                self.decoder = self.make_decoder()
+            elif not (packed := self.inner.read(_STEP)):
                 raise EOFError("compressed file ended before its end marker")
-            self.pending = memoryview(self.decoder.decompress(rest))
+            self.pending = memoryview(self.decoder.decompress(packed))
         size = min(len(buffer), len(self.pending))
         buffer[:size] = self.pending[:size]
         self.pending = self.pending[size:]
@@ -217,12 +181,12 @@ def open_sources(
             continue
         for file in _walk(str(path)):
             try:
-                raw = io.FileIO(file)
+                raw = _Counted(file, on_bytes)
             except OSError as error:
                 on_skip(Skip("cannot be opened", file, detail=error.strerror or str(error)))
                 continue
             with raw:
-                yield from _open(file, _Counted(raw, on_bytes), on_skip, 0)
+                yield from _open(file, raw, on_skip, 0)
 
 
 def unpacked_suffix(path: Path) -> str:
@@ -308,14 +272,17 @@ def _open(
             )
         )
         return
-    if kind == "zip":
-        yield from _zip(name, raw, stream, on_skip, depth)
-    elif kind == "tar":
-        yield from _tar(name, stream, on_skip, depth)
-    elif kind:
-        yield from _open(name, _decompressed(kind, stream), on_skip, depth + 1)
-    else:
-        yield Source(name, stream, guard)
+    try:
+        if kind == "zip":
+            yield from _zip(name, raw, stream, on_skip, depth)
+        elif kind == "tar":
+            yield from _tar(name, stream, on_skip, depth)
+        elif kind:
+            yield from _open(name, _decompressed(kind, stream), on_skip, depth + 1)
+        else:
+            yield Source(name, stream, guard)
+    except READ_ERRORS as error:
+        on_skip(Skip("damaged file", name, detail=_message(error)))
     if guard.problem:
         on_skip(Skip("damaged file", name, detail=guard.problem))
 
@@ -325,24 +292,24 @@ def _decompressed(kind: str, stream: io.BufferedReader) -> IO[bytes]:
         return cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
     if kind == "bz2":
         return bz2.BZ2File(stream)
+    make: Callable[[], Any]
     if kind == "xz":
-        return cast("IO[bytes]", _Xz(stream))
-    return cast("IO[bytes]", _Zstd(stream))
+        make, padding = partial(lzma.LZMADecompressor, memlimit=XZ_MEMORY), b"\x00"
+    else:
+        make, padding = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj, b""
+    return cast("IO[bytes]", _Unpacked(stream, make, padding))
 
 
 def _tar(name: str, stream: io.BufferedReader, on_skip: OnSkip, depth: int) -> Iterator[Source]:
-    try:
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
-            while (member := archive.next()) is not None:
-                archive.members.clear()  # type: ignore[attr-defined]  # or memory grows with their number
-                if not member.isfile():
-                    continue
-                content = archive.extractfile(member)
-                if content is not None:
-                    inner = f"{name}!{_member_name(member.name)}"
-                    yield from _open(inner, content, on_skip, depth + 1)
-    except READ_ERRORS as error:
-        on_skip(Skip("damaged file", name, detail=_message(error)))
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        while (member := archive.next()) is not None:
+            archive.members.clear()  # type: ignore[attr-defined]  # or memory grows with their number
+            if not member.isfile():
+                continue
+            content = archive.extractfile(member)
+            if content is not None:
+                inner = f"{name}!{_member_name(member.name)}"
+                yield from _open(inner, content, on_skip, depth + 1)
 
 
 def _zip(
@@ -361,22 +328,19 @@ def _zip(
         else:
             shutil.copyfileobj(stream, spool)
             whole = cast("IO[bytes]", spool)
-        try:
-            with zipfile.ZipFile(whole) as archive:
-                for info in archive.infolist():
-                    if info.is_dir():
-                        continue
-                    known = info.flag_bits & 0x800
-                    inner = f"{name}!{info.filename if known else _zip_name(info.filename)}"
-                    try:
-                        content = archive.open(info)
-                    except READ_ERRORS as error:
-                        on_skip(Skip("damaged file", inner, detail=_message(error)))
-                        continue
-                    with content:
-                        yield from _open(inner, content, on_skip, depth + 1)
-        except READ_ERRORS as error:
-            on_skip(Skip("damaged file", name, detail=_message(error)))
+        with zipfile.ZipFile(whole) as archive:
+            for info in archive.infolist():
+                if info.is_dir():
+                    continue
+                known = info.flag_bits & 0x800
+                inner = f"{name}!{info.filename if known else _zip_name(info.filename)}"
+                try:
+                    content = archive.open(info)
+                except READ_ERRORS as error:
+                    on_skip(Skip("damaged file", inner, detail=_message(error)))
+                    continue
+                with content:
+                    yield from _open(inner, content, on_skip, depth + 1)
 
 
 def _member_name(name: str) -> str:

@@ -8,10 +8,11 @@ registered with `register_readers`; those of `core_readers` serve every variant.
 from __future__ import annotations
 
 import io
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from variant_ai.core.data.game_record import Result
 
@@ -76,8 +77,7 @@ class RawGame:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(NamedTuple):
     """A game, archive member or file that was not imported, with place and reason."""
 
     reason: str
@@ -97,7 +97,7 @@ class Skip:
 
     def as_json(self) -> dict[str, Any]:
         """Fields that are not empty, for the list of skipped games."""
-        return {name: value for name, value in asdict(self).items() if value not in ("", 0, None)}
+        return {name: value for name, value in self._asdict().items() if value not in ("", 0, None)}
 
 
 OnSkip = Callable[[Skip], None]
@@ -125,6 +125,11 @@ def too_long(name: str, size: int, limit: int, text: str) -> str:
     return (
         f"{name} has {size:,} characters, at most {limit:,} are accepted; it begins {text[:20]!r}"
     )
+
+
+def plain_name(text: str) -> str:
+    """Return a name reduced to its letters and digits, in small letters."""
+    return re.sub(r"[\W_]+", "", text.casefold())
 
 
 def set_moves(game: RawGame, words: list[str]) -> None:

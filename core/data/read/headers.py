@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from variant_ai.core.data.game_record import MATE, GameRecord, Result
 from variant_ai.core.data.read.game_reader import MAX_CLOCK, RESULT_WORDS, RawGame
 
 _UNKNOWN = frozenset(("", "?", "-", "??", "N/A", "n/a", "????.??.??"))
-_FIELDS = {
+FIELDS = {
     "White": "white",
     "Red": "white",
     "Black": "black",
@@ -29,7 +29,7 @@ _FIELDS = {
     "Termination": "termination",
     "Group": "group",
 }
-_RATINGS = {
+RATINGS = {
     "WhiteElo": "white_elo",
     "RedElo": "white_elo",
     "WhiteRating": "white_elo",
@@ -81,10 +81,10 @@ def fill(record: GameRecord, raw: RawGame, first_begins: bool) -> None:
     """Set the fields and tags of a record from headers and comments. `first_begins`: the first
     player makes the first move."""
     for name, value in raw.headers.items():
-        if field := _FIELDS.get(name):
+        if field := FIELDS.get(name):
             if not getattr(record, field) and value not in _UNKNOWN:
                 setattr(record, field, value)
-        elif field := _RATINGS.get(name):
+        elif field := RATINGS.get(name):
             if getattr(record, field) is None:
                 setattr(record, field, rating(value))
         elif name not in _OTHER_FIELDS and value not in _UNKNOWN:
@@ -161,8 +161,7 @@ _CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)\Z")
 _ENGINE = re.compile(r"\A\s*([+-]?)(M?)(\d+(?:\.\d+)?)/\d+\s+[\d.]+s\b,?")
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(NamedTuple):
     """Contents of a comment after a move."""
 
     score: int | None

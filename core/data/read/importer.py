@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -113,7 +113,7 @@ class _Item(NamedTuple):
 
 @dataclass
 class Importer:
-    """One import. Callbacks are called in the thread that calls `run`."""
+    """One import, by one call of `run`. Callbacks are called in the thread that calls `run`."""
 
     readers: Sequence[GameReader]
     make_resolver: MakeResolver
@@ -128,14 +128,16 @@ class Importer:
     """Called after every batch."""
     stop: Callable[[], bool] = lambda: False
     """Called between games; True ends the import, and finished games are kept."""
-    _report: ImportReport = field(default_factory=ImportReport, init=False)
-    _done: _Place = field(default=_BEGINNING, init=False)
-    """Place behind the items that are finished."""
-    _sink: GameSink | None = field(default=None, init=False)
-    _current: tuple[_Item, int] | None = field(default=None, init=False)
-    """Item that is being added, and the number of games that the sink had before it."""
-    _resumed: Mapping[str, Any] | None = field(default=None, init=False)
-    """Mark at which this import resumes."""
+
+    def __post_init__(self) -> None:
+        self._report = ImportReport()
+        self._done = _BEGINNING
+        """Place behind the items that are finished."""
+        self._sink: GameSink | None = None
+        self._current: tuple[_Item, int] | None = None
+        """Item that is being added, and the number of games that the sink had before it."""
+        self._resumed: Mapping[str, Any] | None = None
+        """Mark at which this import resumes."""
 
     def run(
         self,
@@ -149,9 +151,7 @@ class Importer:
         and the report covers both imports. Raises DataError if the files have changed, and errors of
         the sink such as DataError for a full disk.
         """
-        report = self._report = ImportReport()
-        self._done, self._sink, self._resumed = _BEGINNING, sink, resume
-        self._current = None
+        report, self._sink, self._resumed = self._report, sink, resume
         started = time.monotonic()
         items = self._items(paths, report)
         if resume is not None:
@@ -284,7 +284,7 @@ class Importer:
         first = list(islice(items, MIN_GAMES_FOR_POOL if self.workers > 1 else 0))
         if len(first) < MIN_GAMES_FOR_POOL:
             resolver = self.make_resolver()
-            for item in _chained(first, items):
+            for item in chain(first, items):
                 yield [(item, _result(resolver, item.raw))]
                 if self.stop():
                     return
@@ -292,7 +292,7 @@ class Importer:
         pool = self.make_pool(self.workers, _start_worker, (self.make_resolver,))
         pending: deque[tuple[list[_Item], Future[list[Result]]]] = deque()
         try:
-            for batch in _batches(_chained(first, items)):
+            for batch in _batches(chain(first, items)):
                 pending.append((batch, pool.submit(_resolve, [item.raw for item in batch])))
                 if len(pending) > 3 * self.workers:
                     yield _joined(pending.popleft())
@@ -334,15 +334,6 @@ def _result(resolver: Resolver, raw: RawGame | Skip) -> Result:
 def _joined(done: tuple[list[_Item], Future[list[Result]]]) -> list[tuple[_Item, Result]]:
     batch, future = done
     return list(zip(batch, future.result(), strict=True))
-
-
-def _chained(first: list[_Item], rest: Iterator[_Item]) -> Iterator[_Item]:
-    """Yield both in order, releasing the first items one by one."""
-    queue = deque(first)
-    first.clear()
-    while queue:
-        yield queue.popleft()
-    yield from rest
 
 
 def _batches(items: Iterator[_Item]) -> Iterator[list[_Item]]:

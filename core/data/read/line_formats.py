@@ -40,40 +40,19 @@ from variant_ai.core.data.read.game_reader import (
     MAX_PLIES,
     GameReader,
     RawGame,
+    plain_name,
     set_moves,
 )
+from variant_ai.core.data.read.headers import FIELDS, RATINGS
 from variant_ai.core.data.read.pgn import TANDEM
 
 MAX_JSON_LINE = 16 << 20
 """Bytes: a long game with the visits of its searches takes megabytes. Python's objects may take
 twenty times the memory of their JSON."""
 _HEADERS = {
-    "variant": "Variant",
-    "white": "White",
-    "red": "White",
-    "black": "Black",
-    "whiteelo": "WhiteElo",
-    "redelo": "WhiteElo",
-    "blackelo": "BlackElo",
-    "result": "Result",
-    "date": "Date",
-    "event": "Event",
-    "site": "Site",
-    "round": "Round",
-    "eco": "ECO",
-    "ecco": "ECO",
-    "timecontrol": "TimeControl",
-    "termination": "Termination",
-    "fen": "FEN",
-    "startfen": "FEN",
-    "group": "Group",
-    "openinggroup": "Group",
-}
+    plain_name(name): name for name in (*FIELDS, *RATINGS, "Variant", "Result", "Date", "FEN")
+} | {"startfen": "FEN", "openinggroup": "Group"}
 """Header of a key or column, without spaces and underscores."""
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name.casefold())
 
 
 # --- JSON lines ----------------------------------------------------------------------------------
@@ -138,7 +117,7 @@ def _fill_from_json(game: RawGame, data: Any) -> None:
         data = {**data, **tags}
     for key, value in data.items():
         if isinstance(value, (str, int, float)) and len(game.headers) < MAX_HEADERS:
-            game.headers.setdefault(_HEADERS.get(_plain(str(key)), str(key)), str(value))
+            game.headers.setdefault(_HEADERS.get(plain_name(str(key)), str(key)), str(value))
     if isinstance(year, int):
         # The year given by the makers of the source overrides our reading of its date.
         game.headers["Year"] = str(year)
@@ -251,14 +230,14 @@ def _columns(line: str) -> tuple[str | None, list[str]]:
     """Separator and names of the columns; None as separator if no column is named `moves`."""
     for separator in _SEPARATORS:
         names = next(csv.reader([line.rstrip("\r\n")], delimiter=separator), [])
-        if len(names) > 1 and _MOVES in map(_plain, names):
+        if len(names) > 1 and _MOVES in map(plain_name, names):
             return separator, [name.strip() for name in names]
     return None, []
 
 
 def _fill_from_row(game: RawGame, row: dict[str, str]) -> None:
     for name, value in row.items():
-        known, value = _plain(name), value.strip()
+        known, value = plain_name(name), value.strip()
         if known == _MOVES:
             words = (
                 word if TANDEM.fullmatch(word) else _NUMBER.sub("", word, count=1)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from variant_ai.core.data.game_record import GameRecord, PlyVisits
 from variant_ai.core.data.read.decoding import REPLACEMENT
-from variant_ai.core.data.read.game_reader import RawGame, Skip
+from variant_ai.core.data.read.game_reader import RawGame, Skip, plain_name
 from variant_ai.core.data.read.headers import fill
 from variant_ai.core.errors import FenError, MoveError
 from variant_ai.core.rules.interface import Rules
@@ -44,7 +44,10 @@ class Resolver:
             return self._skip(raw, raw.problem, raw.detail)
         for name in ("Variant", "Game"):
             value = raw.headers.get(name, "")
-            if is_another_variant(value, self.names, sure=name == "Variant"):
+            plain = plain_name(value)
+            another = plain and plain not in self.names
+            # a header `Game` may say anything
+            if another and (name == "Variant" or "chess" in plain):
                 return self._skip(raw, "another variant", f"header {name} {value!r}", value)
         fen = raw.headers.get("FEN", "")
         try:
@@ -174,16 +177,4 @@ def variant_names(spec: VariantSpec) -> frozenset[str]:
     """Names of the variant in headers, reduced to letters and digits."""
     texts = [spec.variant, spec.fairy or "", spec.title, *re.split(r"[(),/]", spec.title)]
     texts += [name for names in spec.names.values() for name in names]
-    return frozenset(filter(None, map(_plain, texts)))
-
-
-def is_another_variant(value: str, names: frozenset[str], *, sure: bool = True) -> bool:
-    """Return True if a header names another variant; if not `sure`, only if it mentions chess."""
-    plain = _plain(value)
-    if not plain or plain in names:
-        return False
-    return sure or "chess" in plain
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[\W_]+", "", text.casefold())
+    return frozenset(filter(None, map(plain_name, texts)))

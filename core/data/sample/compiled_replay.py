@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import TRAINS_POLICY, TRAINS_VALUE
+from variant_ai.core.data.store.columns import Floats, Longs
 from variant_ai.core.data.store.visits import Visits
 from variant_ai.core.encoding.encoding_kernels import action_of, encode_into, move_of
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
-from variant_ai.core.jit import Number, Truth, njit
+from variant_ai.core.jit import Number, njit
 from variant_ai.core.jit.arrays import Floats2D, Longs2D
 from variant_ai.core.rules.kernel.make_move import replay_into
 from variant_ai.core.rules.kernel.table_layout import Tables
@@ -54,13 +55,13 @@ class Games(NamedTuple):
 
     codes: NDArray[np.uint16]
     """Moves of all games of the stores."""
-    first_code: NDArray[np.int64]
+    first_code: Longs
     """[G] index of the first code of each game."""
-    skipped: NDArray[np.int64]
+    skipped: Longs
     """[G] first plies of a game that are not sampled."""
-    cumulative: NDArray[np.int64]
+    cumulative: Longs
     """[G + 1] positions before each game."""
-    chosen: NDArray[np.int64]
+    chosen: Longs
     """[N] the sampled positions, ascending; empty if all P are sampled."""
     block_game: NDArray[np.int32]
     """Game of every BLOCK-th position."""
@@ -74,7 +75,7 @@ class Games(NamedTuple):
 class Targets(NamedTuple):
     """Labels of each position, where they are not simply the move and the result."""
 
-    values: NDArray[np.float32]
+    values: Floats
     """[P] value of the search for the player to move, NaN if unknown or not used."""
     trains: NDArray[np.uint8]
     """[P] bits. TRAINS_POLICY: the move or the visits may be learnt; TRAINS_VALUE: the result may be."""
@@ -89,7 +90,7 @@ class Frames(NamedTuple):
 
     stride: Number
     """Plies between the positions kept of a game, of which ply 0 is the first."""
-    first: NDArray[np.int64]
+    first: Longs
     """[G] index of the first position of a game."""
     positions: Position
     seen: NDArray[np.int8]
@@ -108,19 +109,34 @@ class Order(NamedTuple):
     """Share of the samples whose move number restarts."""
 
 
+class Places(NamedTuple):
+    """Places of B samples of the endless sequence."""
+
+    games: Longs
+    """[B] game, numbered among the sampled games."""
+    plies: Longs
+    """[B] ply in the game."""
+    mirrored: Longs
+    """[B] 1 for an image."""
+    positions: Longs
+    """[B] position among all P."""
+    forgotten: Longs
+    """[B] 1 if the move number restarts."""
+
+
 class BatchArrays(NamedTuple):
     """Arrays of a batch, as in `sampler.Batch`."""
 
     planes: Floats2D
     """[B, C * H * W], or no rows if compiled code does not make the planes."""
-    actions: NDArray[np.int64]
-    values: NDArray[np.float32]
-    plies_left: NDArray[np.float32]
+    actions: Longs
+    values: Floats
+    plies_left: Floats
     positions: Position
     choices: Longs2D
     shares: Floats2D
-    policy_weights: NDArray[np.float32]
-    value_weights: NDArray[np.float32]
+    policy_weights: Floats
+    value_weights: Floats
 
 
 @njit
@@ -161,37 +177,43 @@ def shuffled(index: Number, n: Number, seed: Number, epoch: Number) -> Number:
 
 
 @njit
-def index_of(sample: Number, period: Number, shuffle: Number, seed: Number) -> Number:
-    """Index, in its epoch of `period` samples, of a sample of the endless sequence: below N a sampled
-    position, from N on the image of `index - N`."""
-    epoch = sample // period
-    index = sample - epoch * period
-    return shuffled(index, period, seed, epoch) if shuffle else index
-
-
-@njit
-def place_of(games: Games, order: Order, sample: Number) -> tuple[Number, Number, Truth]:
-    """(position, game, mirrored) of a sample of the endless sequence."""
-    sampled = games.chosen.shape[0] > 0
-    cumulative = games.cumulative
-    total = games.chosen.shape[0] if sampled else cumulative[cumulative.shape[0] - 1]
+def find_places(games: Games, order: Order, first_sample: Number, out: Places) -> None:
+    """Find the B samples of the endless sequence from `first_sample` on."""
+    cumulative, chosen, numbers, found = games.cumulative, games.chosen, out.positions, out.games
+    count = found.shape[0]
+    sampled = chosen.shape[0] > 0
+    total = chosen.shape[0] if sampled else cumulative[cumulative.shape[0] - 1]
     period = total * 2 if order.mirror else total
-    index = index_of(np.int64(sample), np.int64(period), order.shuffle, order.seed)
-    mirrored = index >= total
-    position = np.int64(index - total if mirrored else index)
-    if sampled:
-        position = games.chosen[position]
-    game = np.int64(games.block_game[position // BLOCK])
-    while cumulative[game + 1] <= position:
-        game += 1
-    return position, game, mirrored
+    for k in range(count):
+        sample = np.int64(first_sample) + k
+        epoch = sample // period
+        index = sample - epoch * period
+        if order.shuffle:
+            index = shuffled(index, period, order.seed, epoch)
+        out.mirrored[k] = index >= total
+        numbers[k] = index - total if index >= total else index
+        if sampled:
+            numbers[k] = chosen[numbers[k]]
+        found[k] = games.block_game[numbers[k] // BLOCK]
+        noise = mix(np.uint64(order.seed) ^ mix(np.uint64(sample) ^ np.uint64(0x5A17)))
+        out.forgotten[k] = np.float64(noise >> np.uint64(11)) * 2.0**-53 < order.forget
+    for k in range(count):
+        while cumulative[found[k] + 1] <= numbers[k]:
+            found[k] += 1
+        out.plies[k] = numbers[k] - cumulative[found[k]] + games.skipped[found[k]]
 
 
 @njit
-def forgets(seed: Number, sample: Number, share: float) -> Truth:
-    """Return True for the `share` of samples whose move number restarts."""
-    noise = mix(np.uint64(seed) ^ mix(np.uint64(sample) ^ np.uint64(0x5A17)))
-    return np.float64(noise >> np.uint64(11)) * 2.0**-53 < share
+def label_of(
+    encoding: Encoding, positions: Position, i: Number, move: Number, mirrored: Number
+) -> Number:
+    """Action of a move of `positions[i]`, or of its image, in the policy of the net; -1 if none."""
+    action = action_of(encoding.policy, positions, i, move)
+    if action >= 0:
+        action = np.int64(encoding.action_table[action])
+    if action >= 0 and mirrored:
+        action = np.int64(encoding.mirror_actions[action])
+    return action
 
 
 @njit
@@ -244,126 +266,83 @@ def fill(
     encoding: Encoding,
     games: Games,
     frames: Frames,
-    order: Order,
-    first_sample: Number,
+    places: Places,
     out: BatchArrays,
-    failure: NDArray[np.int64],
+    failed: Longs,
 ) -> Number:
-    """Fill `out` with the B samples of the endless sequence from `first_sample` on.
+    """Fill `out` with the B samples at some places.
 
     `frames` as `replay_games` left them; choices, shares and weights of `out` are not used. Returns B,
-    or BAD_CODE or NO_ACTION with (game, ply) in `failure`.
+    or BAD_CODE or NO_ACTION with the index of the sample in `failed`.
     """
     # Samples lie all over memory. Each pass accesses one thing of all samples, so that the processor
     # waits for many of them at once; sample by sample, it would wait for each in turn.
-    codes, first_code, skipped, cumulative = (
-        games.codes,
-        games.first_code,
-        games.skipped,
-        games.cumulative,
-    )
-    block_game, results = games.block_game, games.results
-    stride, frame_first, kept_positions, seen = (
-        frames.stride,
-        frames.first,
-        frames.positions,
-        frames.seen,
-    )
-    rules, code_policy, policy = encoding.rules, encoding.codes, encoding.policy
-    action_table, mirror_actions = encoding.action_table, encoding.mirror_actions
-    seed, shuffle, forget = order.seed, order.shuffle, order.forget
-    planes, actions, values = out.planes, out.actions, out.values
-    plies_left, positions = out.plies_left, out.positions
-    count = actions.shape[0]
-    chosen = games.chosen
-    sampled = chosen.shape[0] > 0
-    total = chosen.shape[0] if sampled else cumulative[cumulative.shape[0] - 1]
-    period = total * 2 if order.mirror else total
-    game_of = np.empty(count, np.int64)
-    numbers = np.empty(count, np.int64)
-    flips = np.empty(count, np.int64)
-    for k in range(count):
-        index = index_of(np.int64(first_sample) + k, period, shuffle, seed)
-        flips[k] = index >= total
-        numbers[k] = index - total if index >= total else index
-        if sampled:
-            numbers[k] = chosen[numbers[k]]
-        game_of[k] = block_game[numbers[k] // BLOCK]
-    for k in range(count):
-        while cumulative[game_of[k] + 1] <= numbers[k]:
-            game_of[k] += 1
+    codes, first_code, stride, seen = games.codes, games.first_code, frames.stride, frames.seen
+    numbers, game_of, plies, flips = places.positions, places.games, places.plies, places.mirrored
+    rules, positions, values = encoding.rules, out.positions, out.values
+    count = values.shape[0]
     for k in range(count):
         game = game_of[k]
-        ply = numbers[k] - cumulative[game] + skipped[game]
-        positions[k] = kept_positions[frame_first[game] + ply // stride]
-        values[k] = np.float32(results[game])
-        plies_left[k] = np.float32(cumulative[game + 1] - numbers[k])
+        positions[k] = frames.positions[frames.first[game] + plies[k] // stride]
+        values[k] = np.float32(games.results[game])
+        out.plies_left[k] = np.float32(games.cumulative[game + 1] - numbers[k])
     for k in range(count):
-        game = game_of[k]
-        ply = numbers[k] - cumulative[game] + skipped[game]
-        first = first_code[game]
-        kept = ply // stride * stride
-        move = move_of(code_policy, positions, k, np.int64(codes[first + kept]))
-        for past in range(kept, ply):
+        first = first_code[game_of[k]]
+        kept = plies[k] // stride * stride
+        move = move_of(encoding.codes, positions, k, np.int64(codes[first + kept]))
+        for past in range(kept, plies[k]):
             if move < 0:
                 break
             replay_into(rules, positions, k, positions, k, move)
-            move = move_of(code_policy, positions, k, np.int64(codes[first + past + 1]))
+            move = move_of(encoding.codes, positions, k, np.int64(codes[first + past + 1]))
         if move < 0:
-            failure[0], failure[1] = game, ply
+            failed[0] = k
             return BAD_CODE
-        action = action_of(policy, positions, k, move)
-        if action >= 0:
-            action = np.int64(action_table[action])
-        if action < 0:
-            failure[0], failure[1] = game, ply
+        out.actions[k] = label_of(encoding, positions, k, move, flips[k])
+        if out.actions[k] < 0:
+            failed[0] = k
             return NO_ACTION
-        actions[k] = np.int64(mirror_actions[action]) if flips[k] else action
         side = np.int64(positions[k]["side"])
         if side == 1:
             values[k] = np.float32(0) - values[k]
         if seen.shape[0] > 0:
             positions[k]["repetitions"] = seen[numbers[k]]
-        if forgets(seed, np.int64(first_sample) + k, forget):
+        if places.forgotten[k]:
             positions[k]["ply"] = side
-    raw, inputs = np.int64(0), encoding.inputs
-    for k in range(planes.shape[0]):  # none if the encoder is not compiled
-        encode_into(rules, inputs, positions, k, planes, k, flips[k], raw)
+    raw = np.int64(0)
+    for k in range(out.planes.shape[0]):  # none if the encoder is not compiled
+        encode_into(rules, encoding.inputs, positions, k, out.planes, k, flips[k], raw)
     return count
 
 
 @njit
 def fill_choices(
     encoding: Encoding,
-    games: Games,
     visits: Visits,
-    order: Order,
-    first_sample: Number,
+    places: Places,
     out: BatchArrays,
-    failure: NDArray[np.int64],
+    failed: Longs,
 ) -> Number:
     """Fill choices and shares of the same samples after `fill`, from the visits of searches.
 
     `visits` are of the G games. Writes choices [B, K] and shares [B, K], padded with action 0 of
     share 0, and sets `actions` to the choice of the greatest share, the first of several. Without
-    visits the action set by `fill` has the whole share. Returns and failure as of `fill`.
+    visits the action set by `fill` has the whole share. Returns and `failed` as of `fill`.
 
     This is a separate pass, so that training on moves is not slowed down.
     """
-    skipped, cumulative = games.skipped, games.cumulative
     first_ply, ends, codes, weights = visits.first, visits.ends, visits.codes, visits.weights
     positions, actions, choices, shares = out.positions, out.actions, out.choices, out.shares
     count = actions.shape[0]
     for k in range(count):
-        number, game, flipped = place_of(games, order, np.int64(first_sample) + k)
-        ply = number - cumulative[game] + skipped[game]
+        game = places.games[k]
         for j in range(choices.shape[1]):
             choices[k, j] = 0
             shares[k, j] = np.float32(0)
         begin = end = np.int64(0)
         if first_ply[game] >= 0:
-            begin = ends[first_ply[game] + ply]
-            end = ends[first_ply[game] + ply + 1]
+            begin = ends[first_ply[game] + places.plies[k]]
+            end = ends[first_ply[game] + places.plies[k] + 1]
         if begin == end:
             choices[k, 0] = actions[k]
             shares[k, 0] = np.float32(1)
@@ -373,41 +352,36 @@ def fill_choices(
         for e in range(begin, end):
             move = move_of(encoding.codes, positions, k, np.int64(codes[e]))
             if move < 0:
-                failure[0], failure[1] = game, ply
+                failed[0] = k
                 return BAD_CODE
-            action = action_of(encoding.policy, positions, k, move)
-            if action >= 0:
-                action = np.int64(encoding.action_table[action])
+            action = label_of(encoding, positions, k, move, places.mirrored[k])
             if action < 0:
-                failure[0], failure[1] = game, ply
+                failed[0] = k
                 return NO_ACTION
-            choices[k, e - begin] = np.int64(encoding.mirror_actions[action]) if flipped else action
+            choices[k, e - begin] = action
             weight = np.int64(weights[e])
             whole += weight
             if weight > greatest:
                 greatest = weight
-                actions[k] = choices[k, e - begin]
+                actions[k] = action
         for e in range(begin, end):
             shares[k, e - begin] = np.float32(np.float64(weights[e]) / np.float64(whole))
     return count
 
 
 @njit
-def fill_targets(
-    games: Games, targets: Targets, order: Order, first_sample: Number, out: BatchArrays
-) -> None:
+def fill_targets(games: Games, targets: Targets, places: Places, out: BatchArrays) -> None:
     """Set values and weights of the same samples after `fill` to those of their targets."""
-    results, trains, searched = games.results, targets.trains, targets.values
     share, draw_value = np.float64(targets.share), np.float64(targets.draw_value)
     for k in range(out.values.shape[0]):
-        number, game, _ = place_of(games, order, np.int64(first_sample) + k)
-        bits = np.int64(trains[number])
-        result = np.float64(results[game])
+        number = places.positions[k]
+        bits = np.int64(targets.trains[number])
+        result = np.float64(games.results[places.games[k]])
         if result == 0:
             result = draw_value
         elif out.positions[k]["side"] == 1:
             result = -result
-        value = np.float64(searched[number])
+        value = np.float64(targets.values[number])
         has_result, has_value = (bits & TRAINS_VALUE) != 0, not np.isnan(value)
         label = np.float64(0)
         if has_result and has_value:

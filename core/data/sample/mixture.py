@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from variant_ai.core.data.sample.sampler import Batch, BatchMaker, Sampler
+from variant_ai.core.data.store.columns import Longs
 from variant_ai.core.errors import DataError
 
 
@@ -78,7 +78,7 @@ class MixedSampler(BatchMaker):
             yield from part.sweep(limit=of)
 
 
-def _distributed(counts: Sequence[int], batches: int) -> NDArray[np.int64]:
+def _distributed(counts: Sequence[int], batches: int) -> Longs:
     """[batches + 1, P] samples of each part before each batch of a step, and in total. Parts are
     spread over the step as evenly as possible."""
     parts = np.repeat(np.arange(len(counts)), counts)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,97 +18,31 @@ from variant_ai.core.data.sample.compiled_replay import (
     replay_games,
 )
 from variant_ai.core.data.sample.value_labels import ValueLabels, value_of_scores
+from variant_ai.core.data.store.columns import Floats, Longs
 from variant_ai.core.data.store.visits import Visits, join_visits
 from variant_ai.core.errors import DataError
-from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.rules.position import POSITION
+
+if TYPE_CHECKING:
+    from variant_ai.core.data.store.game_store import Store
 
 MIN_STRIDE, MAX_STRIDE = 4, 1 << 20
 """Plies between the positions kept of a game."""
 
 
-class GameArrays(Protocol):
-    """Arrays of a game store that the sampler needs: G games of L plies in total.
-
-    A `Store` has them, as may any other object. Others are optional, and may be None: `visits` of
-    searches (`visits.Visits`), `opening_plies` int64 [G], the first plies of each game that are not
-    sampled, and for each ply `root_values` and `scores` float32 [L] and `trains` uint8 [L] as of
-    `Store`.
-    """
-
-    @property
-    def codes(self) -> NDArray[np.uint16]:
-        """[L] moves of all games, one after the other (`MoveCodec`)."""
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        """[G + 1] index of the first code of each game, and L."""
-
-    @property
-    def results(self) -> NDArray[np.int8]:
-        """[G] 1 the first player won, 0 drawn, -1 lost, 2 unknown."""
-
-    @property
-    def starts(self) -> Position:
-        """[S] the distinct start positions, dtype POSITION, keys set."""
-
-    @property
-    def start_of(self) -> NDArray[np.int32]:
-        """[G] index into `starts`."""
-
-
-@dataclass(slots=True)
-class SampledGames:
+class SampledGames(NamedTuple):
     """Sampled games of all stores, one after the other."""
 
     arrays: Games
-    origins: NDArray[np.int64]
+    origins: Longs
     """[G, 2] number of the store, index within it."""
-    visits: Visits | None = None
-    targets: Targets | None = None
+    visits: Visits | None
+    targets: Targets | None
     """None if every label is a move or visits, and a result."""
-
-    @property
-    def positions(self) -> NDArray[np.int64]:
-        """[N] the sampled positions among all P."""
-        chosen = self.arrays.chosen
-        return chosen if len(chosen) else np.arange(self.arrays.cumulative[-1])
-
-    @property
-    def size(self) -> int:
-        """N."""
-        return len(self.arrays.chosen) or int(self.arrays.cumulative[-1])
-
-    @property
-    def max_choices(self) -> int:
-        """Most moves with visits in one position."""
-        return 0 if self.visits is None else self.visits.max_moves
-
-    @property
-    def plies(self) -> NDArray[np.int64]:
-        """[G] length of whole games."""
-        return np.diff(self.arrays.cumulative) + self.arrays.skipped
-
-    def searched(self) -> int:
-        """Number of sampled positions with visits."""
-        if self.visits is None:
-            return 0
-        games, positions = self.games_of(self.positions), self.positions
-        first = self.visits.first[games]
-        ply = positions - self.arrays.cumulative[games] + self.arrays.skipped[games]
-        at = (first + ply)[first >= 0]
-        return int((self.visits.ends[at + 1] > self.visits.ends[at]).sum())
-
-    def valued(self) -> int:
-        """Number of sampled positions with a value of the search that is learnt."""
-        return 0 if self.targets is None else int((~np.isnan(self.targets.values)).sum())
-
-    def games_of(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Game of each of some positions."""
-        return np.searchsorted(self.arrays.cumulative, positions, "right").astype(np.int64) - 1
 
 
 def gather_games(
-    stores: GameArrays | Sequence[GameArrays],
+    stores: Store | Sequence[Store],
     games: NDArray[np.integer] | Sequence[NDArray[np.integer]] | None,
     labels: Labels,
     value_labels: ValueLabels,
@@ -127,12 +60,12 @@ def gather_games(
     else:
         chosen = [np.asarray(games)]
     firsts, skipped, plies, start_of, results, origins, visits = [], [], [], [], [], [], []
-    targets: list[tuple[int, NDArray[np.float32] | None, NDArray[np.uint8] | None]] = []
+    targets: list[tuple[int, Floats | None, NDArray[np.uint8] | None]] = []
     code_base = start_base = 0
     for number, (store, indices) in enumerate(zip(listed, chosen, strict=True)):
         every = np.arange(len(store.results)) if indices is None else np.asarray(indices)
         offsets = np.asarray(store.offsets, np.int64)
-        openings = getattr(store, "opening_plies", np.zeros(len(offsets) - 1, np.int64))
+        openings = store.opening_plies
         sampled = np.diff(offsets) - openings
         searched = _searched_values(store, value_labels)
         known = np.abs(store.results[every]) <= 1
@@ -147,7 +80,7 @@ def gather_games(
         start_of.append(np.asarray(store.start_of)[kept] + start_base)
         results.append(np.asarray(store.results)[kept])
         origins.append(np.stack([np.full_like(kept, number), kept], axis=1))
-        found: Visits | None = None if labels == "move" else getattr(store, "visits", None)
+        found = None if labels == "move" else store.visits
         visits.append(
             (len(kept), None if found is None else found._replace(first=found.first[kept]))
         )
@@ -178,12 +111,11 @@ def gather_games(
     return SampledGames(arrays, _joined(origins, np.int64), joined, joined_targets)
 
 
-def _searched_values(store: GameArrays, labels: ValueLabels) -> NDArray[np.float32] | None:
+def _searched_values(store: Store, labels: ValueLabels) -> Floats | None:
     """[L] values of the search that the labels use, NaN if unknown; None if the store has none."""
     if labels.source == "result":
         return None
-    roots: NDArray[np.float32] | None = getattr(store, "root_values", None)
-    scores: NDArray[np.float32] | None = getattr(store, "scores", None)
+    roots, scores = store.root_values, store.scores
     if labels.source == "root" or scores is None:
         return roots
     if labels.scale is None:
@@ -193,19 +125,19 @@ def _searched_values(store: GameArrays, labels: ValueLabels) -> NDArray[np.float
 
 
 def _targets_of(
-    store: GameArrays,
+    store: Store,
     games: NDArray[np.integer],
-    offsets: NDArray[np.int64],
-    openings: NDArray[np.int64],
-    searched: NDArray[np.float32] | None,
-) -> tuple[int, NDArray[np.float32] | None, NDArray[np.uint8] | None]:
+    offsets: Longs,
+    openings: Longs,
+    searched: Floats | None,
+) -> tuple[int, Floats | None, NDArray[np.uint8] | None]:
     """Number of positions of some games of a store, their values of the search, and what may be
     learnt from them; None if there are none, and if everything may be."""
     begins = offsets[games] + openings[games]
     plies = offsets[games + 1] - begins
     total = int(plies.sum())
     unknown = np.abs(np.asarray(store.results)[games]) > 1
-    may_train: NDArray[np.uint8] | None = getattr(store, "trains", None)
+    may_train = store.trains
     if searched is None and may_train is None and not unknown.any():
         return total, None, None
     at = np.arange(total) + np.repeat(begins - np.cumsum(plies) + plies, plies)
@@ -217,7 +149,7 @@ def _targets_of(
 
 
 def _joined_targets(
-    parts: Sequence[tuple[int, NDArray[np.float32] | None, NDArray[np.uint8] | None]],
+    parts: Sequence[tuple[int, Floats | None, NDArray[np.uint8] | None]],
     labels: ValueLabels,
     draw_value: float,
 ) -> Targets | None:
@@ -240,7 +172,7 @@ def _joined_targets(
     )
 
 
-def _taught(targets: Targets | None) -> NDArray[np.int64]:
+def _taught(targets: Targets | None) -> Longs:
     """Positions that teach something, ascending; empty if all do. Raises DataError if none does."""
     if targets is None:
         return np.zeros(0, np.int64)
@@ -250,13 +182,13 @@ def _taught(targets: Targets | None) -> NDArray[np.int64]:
     return chosen if len(chosen) < len(targets.trains) else np.zeros(0, np.int64)
 
 
-def make_frames(games: SampledGames, encoding: Encoding, repetitions: bool, memory: int) -> Frames:
+def make_frames(games: Games, encoding: Encoding, repetitions: bool, memory: int) -> Frames:
     """Replay all games and keep as many positions as fit into `memory` bytes.
 
     `repetitions`: count earlier occurrences of each position. Raises DataError for a move that is
     not possible in its position.
     """
-    plies = games.plies
+    plies = np.diff(games.cumulative) + games.skipped
     stride = MIN_STRIDE
     while int((-(-plies // stride)).sum()) * POSITION.itemsize > memory and stride < MAX_STRIDE:
         stride *= 2
@@ -267,10 +199,10 @@ def make_frames(games: SampledGames, encoding: Encoding, repetitions: bool, memo
         stride,
         first,
         np.zeros(int(counts.sum()), POSITION),
-        np.zeros(games.arrays.cumulative[-1] if repetitions else 0, np.int8),
+        np.zeros(games.cumulative[-1] if repetitions else 0, np.int8),
     )
     keys = np.empty(plies.max() if repetitions else 0, np.uint64)
-    replayed = replay_games(encoding, games.arrays, frames, keys)
+    replayed = replay_games(encoding, games, frames, keys)
     if replayed < len(plies):
         raise DataError(
             f"game {replayed + 1} of the sampled games has a move that is not possible in its position: "

@@ -27,44 +27,49 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import Labels
 from variant_ai.core.data.sample import compiled_replay as replay
-from variant_ai.core.data.sample.sampled_games import GameArrays, gather_games, make_frames
+from variant_ai.core.data.sample.sampled_games import gather_games, make_frames
 from variant_ai.core.data.sample.value_labels import ValueLabels
+from variant_ai.core.data.store.columns import Floats, Longs
 from variant_ai.core.encoding import Encoder, MoveCodec
 from variant_ai.core.errors import DataError, SpecError
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.rule_tables import compile_tables
+from variant_ai.core.rules.kernel.table_layout import TABLES
 from variant_ai.core.rules.position import POSITION, Position
+
+if TYPE_CHECKING:
+    from variant_ai.core.data.store.game_store import Store
 
 
 @dataclass(slots=True)
 class Batch:
     """B samples. The arrays are reused: `batches` refills them two steps later."""
 
-    planes: NDArray[np.float32]
+    planes: Floats
     """[B, C, H, W], normalised."""
-    action: NDArray[np.int64]
+    action: Longs
     """[B] index in the encoder's policy of the move played; with the labels `visits`, of the most
     visited move if there are visits."""
-    value: NDArray[np.float32]
+    value: Floats
     """[B] value label of the player to move, in [-1, 1]; of results 1 won, 0 drawn, -1 lost."""
-    plies_left: NDArray[np.float32]
+    plies_left: Floats
     """[B] plies from the position to the end of its game, including the move played."""
     positions: Position
     """[B] dtype POSITION, not mirrored; `repetitions` is set if the encoder needs it."""
-    choices: NDArray[np.int64]
+    choices: Longs
     """[B, K] indices of the moves that a search visited; K is 0 with the labels `move`."""
-    shares: NDArray[np.float32]
+    shares: Floats
     """[B, K] shares of the visits, each row adding up to 1; 0 for padding."""
-    policy_weight: NDArray[np.float32]
+    policy_weight: Floats
     """[B] weight of the policy in the loss: 1, or 0 if it must not be learnt."""
-    value_weight: NDArray[np.float32]
+    value_weight: Floats
     """[B] weight of the value likewise."""
 
     def __len__(self) -> int:
@@ -151,7 +156,7 @@ class Sampler(BatchMaker):
 
     def __init__(
         self,
-        stores: GameArrays | Sequence[GameArrays],
+        stores: Store | Sequence[Store],
         encoder: Encoder,
         *,
         batch: int,
@@ -168,7 +173,7 @@ class Sampler(BatchMaker):
         value_labels: str = "result",
         draw_value: float = 0.0,
     ) -> None:
-        """`games` are the indices of the games of a split, one array per store; None: all games.
+        """`stores`, or other objects with the arrays of a store. `games` are the indices of the games of a split, one array per store; None: all games.
 
         `rank` of `world` processes: each takes every `world`-th batch of the same sequence.
         `forget_move_number` is the share of samples whose move number is replaced by 1, as in
@@ -194,24 +199,27 @@ class Sampler(BatchMaker):
         values = ValueLabels.parse(value_labels)
         self._games = gather_games(stores, games, labels, values, draw_value)
         self.labels: Labels = labels
-        self.choices = 0 if labels == "move" else max(1, self._games.max_choices)
+        most = 0 if self._games.visits is None else self._games.visits.max_moves
+        self.choices = 0 if labels == "move" else max(1, most)
         """K: choices of a sample."""
-        self.positions = self._games.size
+        arrays = self._games.arrays
+        self.positions = len(arrays.chosen) or int(arrays.cumulative[-1])
         """N: positions of the chosen games that teach something."""
         repetitions = any(p.item == "repetitions" for p in encoder.input_planes)
         self._repetitions = repetitions
-        self._encoding: replay.Encoding | None = None
         self._rules = rules
-        if encoder.spec.rules.engine == "kernel":
-            self._encoding = replay.Encoding(
-                compile_tables(encoder.spec),
-                encoder.input_record,
-                self.codec.record,
-                encoder.policy_record,
-                encoder.action_table,
-                self._mirror_actions,
-            )
-            self._frames = make_frames(self._games, self._encoding, repetitions, memory)
+        compiled = encoder.spec.rules.engine == "kernel"
+        self._encoding = replay.Encoding(
+            compile_tables(encoder.spec) if compiled else np.zeros(1, TABLES),
+            encoder.input_record,
+            self.codec.record,
+            encoder.policy_record,
+            encoder.action_table,
+            self._mirror_actions,
+        )
+        self._frames: replay.Frames | None = None
+        if compiled:
+            self._frames = make_frames(arrays, self._encoding, repetitions, memory)
         elif rules is None:
             raise SpecError(f"{encoder.spec.variant} runs on fairy: pass its rules to the sampler")
 
@@ -222,12 +230,19 @@ class Sampler(BatchMaker):
     @property
     def searched(self) -> int:
         """Number of positions with visits of a search; 0 with the labels `move`."""
-        return self._games.searched()
+        visits = self._games.visits
+        if visits is None:
+            return 0
+        places = self.places(0, *self._sweep())
+        first = visits.first[places.games]
+        at = (first + places.plies)[first >= 0]
+        return int((visits.ends[at + 1] > visits.ends[at]).sum())
 
     @property
     def valued(self) -> int:
         """Number of positions whose value label has a value of the search."""
-        return self._games.valued()
+        targets = self._games.targets
+        return 0 if targets is None else int((~np.isnan(targets.values)).sum())
 
     def new_batch(self, size: int | None = None, choices: int | None = None) -> Batch:
         """Return an empty batch, of the sampler's own size and K by default."""
@@ -254,109 +269,87 @@ class Sampler(BatchMaker):
         self.fill(out, (step * self.world + self.rank) * self.size)
         return out
 
-    def fill(self, out: Batch, first: int) -> None:
-        """Fill `out` with samples of the endless sequence from `first` on. Errors as in `batch`."""
-        self._fill(out, first, self._order)
-
     def sweep(self, *, limit: int | None = None) -> Iterator[Batch]:
         """Yield every position once, in stored order, not mirrored; the last batch may be shorter.
 
         With `limit`, a random sample of that many positions. A batch is valid until the next one is
         requested.
         """
-        total = self.positions if limit is None else min(limit, self.positions)
-        order = replay.Order(self.seed, int(total < self.positions), 0, 0.0)
+        total, order = self._sweep(limit)
         out = self.new_batch(min(self.size, total))
         for start in range(0, total, len(out)):
             batch = out.first(min(len(out), total - start))
-            self._fill(batch, start, order)
+            self.fill(batch, start, order)
             yield batch
 
+    def _sweep(self, limit: int | None = None) -> tuple[int, replay.Order]:
+        """Number of the positions of a sweep, and their order."""
+        total = self.positions if limit is None else min(limit, self.positions)
+        return total, replay.Order(self.seed, int(total < self.positions), 0, 0.0)
+
     @property
-    def origins(self) -> NDArray[np.int64]:
+    def origins(self) -> Longs:
         """[G, 2] origin of each sampled game: number of its store, index within it."""
         return self._games.origins
 
-    def swept_games(self, *, limit: int | None = None) -> NDArray[np.int64]:
+    def swept_games(self, *, limit: int | None = None) -> Longs:
         """[N] game of each position of `sweep(limit=limit)`, numbered among the sampled games."""
-        total = self.positions if limit is None else min(limit, self.positions)
-        at = np.arange(total)
-        if total < self.positions:
-            n, seed = self.positions, self.seed
-            at = np.array([int(replay.shuffled(i, n, seed, 0)) for i in range(total)], np.int64)
-        return self._games.games_of(self._games.positions[at])
+        return self.places(0, *self._sweep(limit)).games
 
-    def swept_plies(self) -> NDArray[np.int64]:
+    def swept_plies(self) -> Longs:
         """[N] ply in its game of each position of `sweep()`."""
-        at, games = self._games.positions, self._games.arrays
-        game = self._games.games_of(at)
-        return at - games.cumulative[game] + games.skipped[game]
+        return self.places(0, *self._sweep()).plies
 
-    def locate(self, sample: int) -> tuple[int, int, bool]:
-        """(game, ply, mirrored) of a sample of the endless sequence; the game is numbered among the
-        sampled games."""
-        return self._locate(sample, self._order)
-
-    def _locate(self, sample: int, order: replay.Order) -> tuple[int, int, bool]:
-        games = self._games.arrays
-        position, game, mirrored = replay.place_of(games, order, sample)
-        ply = position - games.cumulative[game] + games.skipped[game]
-        return game, int(ply), mirrored
+    def places(self, first: int, count: int, order: replay.Order | None = None) -> replay.Places:
+        """Places of `count` samples from `first` on, of the endless sequence or another order."""
+        found = replay.Places(*(np.empty(count, np.int64) for _ in replay.Places._fields))
+        replay.find_places(self._games.arrays, order or self._order, first, found)
+        return found
 
     # --- filling -------------------------------------------------------------------------------
 
-    def _fill(self, out: Batch, first: int, order: replay.Order) -> None:
-        games = self._games.arrays
+    def fill(self, out: Batch, first: int, order: replay.Order | None = None) -> None:
+        """Fill `out` with samples from `first` on, of the endless sequence or another order. Errors as
+        in `batch`."""
+        games, visits = self._games.arrays, self._games.visits
+        whole = self._frames is not None and self.encoder.compiled
         samples = replay.BatchArrays(
-            out.planes.reshape(len(out), -1) if self.encoder.compiled else _NO_PLANES,
+            out.planes.reshape(len(out), -1) if whole else _NO_PLANES,
             *(getattr(out, item.name) for item in fields(out)[1:]),
         )
-        if self._encoding is None:
-            self._fill_slowly(out, first, order)
+        places, failed = self.places(first, len(out), order), np.zeros(1, np.int64)
+        if self._frames is None:
+            filled = self._fill_slowly(out, places)
         else:
-            self._fill_compiled(self._encoding, out, order, first, samples)
-        if self._games.targets is None:
-            out.policy_weight.fill(1)
-            out.value_weight.fill(1)
-        else:
-            replay.fill_targets(games, self._games.targets, order, first, samples)
-
-    def _fill_compiled(
-        self,
-        encoding: replay.Encoding,
-        out: Batch,
-        order: replay.Order,
-        first: int,
-        samples: replay.BatchArrays,
-    ) -> None:
-        games = self._games.arrays
-        failure = np.zeros(2, np.int64)
-        filled = replay.fill(encoding, games, self._frames, order, first, samples, failure)
-        if filled == len(out) and not self.encoder.compiled:
-            flips = np.array([self._locate(first + k, order)[2] for k in range(filled)])
-            for flip in set(flips.tolist()):
-                chosen = flips == flip
-                out.planes[chosen] = self.encoder.planes(out.positions[chosen], mirrored=flip)
-        visits = self._games.visits
-        if filled == len(out) and self.labels == "visits" and visits is None:
-            _choose_played(out)
-        elif filled == len(out) and visits is not None:
-            filled = replay.fill_choices(encoding, games, visits, order, first, samples, failure)
+            filled = replay.fill(self._encoding, games, self._frames, places, samples, failed)
+        if filled == len(out) and self.labels == "visits":
+            if visits is None:  # the moves played have the whole share
+                out.choices[:], out.shares[:] = 0, 0
+                out.choices[:, 0], out.shares[:, 0] = out.action, 1
+            else:
+                filled = replay.fill_choices(self._encoding, visits, places, samples, failed)
         if filled != len(out):
-            game, ply = failure.tolist()
+            game, ply = places.games[failed[0]], places.plies[failed[0]]
             problem = (
                 "is not a move of its position" if filled == replay.BAD_CODE else "has no action"
             )
             raise DataError(
                 f"game {game + 1} of the sampled games, ply {ply + 1}: a code {problem}"
             )
+        for flip in () if whole else set(places.mirrored.tolist()):
+            chosen = places.mirrored == flip
+            out.planes[chosen] = self.encoder.planes(out.positions[chosen], mirrored=bool(flip))
+        if self._games.targets is None:
+            out.policy_weight.fill(1)
+            out.value_weight.fill(1)
+        else:
+            replay.fill_targets(games, self._games.targets, places, samples)
 
-    def _fill_slowly(self, out: Batch, first: int, order: replay.Order) -> None:
-        """Fill `out` through the Rules interface, for rules that only `fairy` has."""
+    def _fill_slowly(self, out: Batch, places: replay.Places) -> int:
+        """`replay.fill` without planes, through the Rules interface, for rules that only `fairy` has."""
         assert self._rules is not None
         games = self._games.arrays
-        for k in range(len(out)):
-            game, ply, mirrored = self._locate(first + k, order)
+        for k, (game, ply) in enumerate(zip(places.games, places.plies.tolist(), strict=True)):
             begin = int(games.first_code[game])
             start = int(games.start_of[game])
             position = games.starts[start : start + 1].copy()
@@ -369,40 +362,13 @@ class Sampler(BatchMaker):
             move = self.codec.decode(position, int(games.codes[begin + ply]))
             action = self.encoder.action(position, move)
             side = int(position[0]["side"])
-            if replay.forgets(order.seed, first + k, order.forget):
+            if places.forgotten[k]:
                 position["ply"] = side
-            self.encoder.planes(position, out.planes[k : k + 1], mirrored=mirrored)
-            out.action[k] = self._mirror_actions[action] if mirrored else action
+            out.action[k] = self._mirror_actions[action] if places.mirrored[k] else action
             out.value[k] = games.results[game] * (-1 if side else 1)
-            sampled = games.cumulative[game + 1] - games.cumulative[game]
-            out.plies_left[k] = games.skipped[game] + sampled - ply
+            out.plies_left[k] = games.cumulative[game + 1] - places.positions[k]
             out.positions[k] = position[0]
-            if self.labels == "visits":
-                _choose_played(out.part(k, k + 1))
-                self._choose_slowly(out.part(k, k + 1), position, game, ply, mirrored)
-
-    def _choose_slowly(
-        self, out: Batch, position: Position, game: int, ply: int, mirrored: bool
-    ) -> None:
-        """`fill_choices` for one sample."""
-        visits = self._games.visits
-        if visits is None or visits.first[game] < 0:
-            return
-        begin, end = visits.ends[visits.first[game] + ply :][:2].tolist()
-        if begin == end:
-            return
-        moves = [self.codec.decode(position, int(code)) for code in visits.codes[begin:end]]
-        actions = self.encoder.action_indices(position, moves)
-        weights = visits.weights[begin:end].astype(np.float64)
-        out.choices[0, : end - begin] = self._mirror_actions[actions] if mirrored else actions
-        out.shares[0, : end - begin] = weights / weights.sum()
-        out.action[0] = out.choices[0, int(weights.argmax())]
-
-
-def _choose_played(out: Batch) -> None:
-    """Give the whole share to the moves played."""
-    out.choices[:], out.shares[:] = 0, 0
-    out.choices[:, 0], out.shares[:, 0] = out.action, 1
+        return len(out)
 
 
 def _identity(position: Position) -> bytes:

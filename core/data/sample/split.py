@@ -26,24 +26,24 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.data.store.columns import Longs
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.errors import DataError, UnknownNameError
 from variant_ai.core.system.text_tables import counted
 
 By = Literal["game", "group", "year", "source"]
 SUBSETS = ("train", "validation", "test")
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Split:
-    """Indices of the games of each subset, ascending; every game is in one subset."""
+    """Longs of the games of each subset, ascending; every game is in one subset."""
 
-    train: Indices
-    validation: Indices
-    test: Indices
+    train: Longs
+    validation: Longs
+    test: Longs
 
-    def __iter__(self) -> Iterator[tuple[str, Indices]]:
+    def __iter__(self) -> Iterator[tuple[str, Longs]]:
         return ((name, getattr(self, name)) for name in SUBSETS)
 
 
@@ -241,7 +241,7 @@ def _source_matches(store: Store, patterns: Sequence[str]) -> NDArray[np.bool_]:
 # --- leaks -------------------------------------------------------------------------------------
 
 
-def shared_prefix(store: Store, train: Indices, games: Indices) -> NDArray[np.int64]:
+def shared_prefix(store: Store, train: Longs, games: Longs) -> Longs:
     """[len(games)] leading plies that each game shares with some game of `train`.
 
     The positions before these plies are in the training set with the same move, so accuracy is also
@@ -259,9 +259,7 @@ def shared_prefix(store: Store, train: Indices, games: Indices) -> NDArray[np.in
     return shared
 
 
-def _prefix_hashes(
-    store: Store, games: Indices
-) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:
+def _prefix_hashes(store: Store, games: Longs) -> Iterator[tuple[NDArray[np.uint64], Longs]]:
     """Yield for each ply the hashes of the first ply + 1 moves of the games long enough, and their rows."""
     rows = np.arange(len(games))
     hashes = _mixed(np.asarray(store.start_of)[games].astype(np.uint64) + np.uint64(1))

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import MATE, TRAINS_VALUE
+from variant_ai.core.data.store.columns import Floats
 from variant_ai.core.errors import DataError
 from variant_ai.core.search.report import MATE_RANGE
 
 if TYPE_CHECKING:
-    from variant_ai.core.data.sample.sampled_games import GameArrays
+    from variant_ai.core.data.store.game_store import Store
 
 ACCEPTED = "result, root, mixed:SHARE, score, score:SCALE or score:SCALE:SHARE"
 MIN_SCALE, MAX_SCALE = 1.0, 100_000.0
@@ -95,18 +96,18 @@ class ValueLabels:
         return replace(self, scale=scale)
 
 
-def value_of_scores(scores: NDArray[np.float32], scale: float) -> NDArray[np.float32]:
+def value_of_scores(scores: Floats, scale: float) -> Floats:
     """Values of scores in centipawns: 2 / (1 + exp(-score / scale)) - 1; NaN stays NaN, mates are ±1."""
-    values: NDArray[np.float32] = np.tanh(scores / np.float32(2 * scale)).astype(np.float32)
+    values: Floats = np.tanh(scores / np.float32(2 * scale)).astype(np.float32)
     return np.where(is_mate(scores), np.sign(scores), values)
 
 
-def is_mate(scores: NDArray[np.float32]) -> NDArray[np.bool_]:
+def is_mate(scores: Floats) -> NDArray[np.bool_]:
     """Mark the scores that are mates (`core/search/report.py`)."""
     return np.abs(scores) > MATE - MATE_RANGE
 
 
-def fit_scale(scores: NDArray[np.float32], results: NDArray[np.int8]) -> float:
+def fit_scale(scores: Floats, results: NDArray[np.int8]) -> float:
     """Scale of `value_of_scores` under which the results are most likely, to five digits.
 
     scores [N] in centipawns, NaN if unknown; results [N] 1 won, 0 drawn, -1 lost by the same player. A
@@ -138,17 +139,15 @@ def fit_scale(scores: NDArray[np.float32], results: NDArray[np.int8]) -> float:
     return float(f"{math.exp((low + high) / 2):.5g}")
 
 
-def fit_scale_of(stores: Sequence[GameArrays], games: Sequence[NDArray[np.integer]]) -> float:
+def fit_scale_of(stores: Sequence[Store], games: Sequence[NDArray[np.integer]]) -> float:
     """Fit the scale to the chosen games of some stores, from their positions after the openings whose
     result may be learnt. The players move by turns. Raises DataError if none of them has a score."""
     scores, results = [np.zeros(0, np.float32)], [np.zeros(0, np.int8)]
     for store, chosen in zip(stores, games, strict=True):
-        known: NDArray[np.float32] | None = getattr(store, "scores", None)
+        known, trains, openings = store.scores, store.trains, store.opening_plies
         if known is None:
             continue
-        trains: NDArray[np.uint8] | None = getattr(store, "trains", None)
         starts = store.starts["side"][store.start_of]
-        openings = getattr(store, "opening_plies", np.zeros(len(starts), np.int64))
         for game in chosen.tolist():
             begin, end = int(store.offsets[game] + openings[game]), int(store.offsets[game + 1])
             if abs(int(store.results[game])) > 1 or np.isnan(known[begin:end]).all():

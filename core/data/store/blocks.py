@@ -27,9 +27,8 @@ import io
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from variant_ai.core.errors import DataError
 
@@ -47,8 +46,7 @@ def digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """Position of a block, and the fields of its head."""
 
     kind: str
@@ -87,18 +85,12 @@ def pack(
     return head + digest(head) + body
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(NamedTuple):
     """Blocks of a file, and the end of the last complete one."""
 
     blocks: tuple[Block, ...]
     end: int
     size: int
-
-    @property
-    def cut_short(self) -> int:
-        """Bytes after the last complete block, left by a killed writer; 0 in a finished file."""
-        return self.size - self.end
 
 
 def scan(file: BinaryIO | io.FileIO, name: str) -> Scan:

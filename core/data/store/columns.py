@@ -30,6 +30,9 @@ LEVEL = 12
 MAX_BYTES = 1 << 31
 """Limit of an uncompressed body, so that a damaged length cannot use up memory."""
 
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float32]
+"""Arrays, most of them with one dimension."""
 Texts = tuple[list[str], NDArray[np.int32]]
 """Distinct texts, and the index of the text of each row, int32 [rows]."""
 _INTEGERS = ("u1", "i1", "u2", "i2", "u4", "i4", "i8")
@@ -81,12 +84,12 @@ class Columns:
         return zstandard.ZstdCompressor(level=LEVEL, write_content_size=True).compress(raw)
 
 
-def unshifted(stored: NDArray[np.int64]) -> NDArray[np.int64]:
+def unshifted(stored: Longs) -> Longs:
     """Return the numbers of a column of `Columns.add_optional`, in which 0 stands for None."""
     return np.where(stored > 0, stored - 1, stored)
 
 
-def optional_numbers(stored: NDArray[np.int64]) -> list[int | None]:
+def optional_numbers(stored: Longs) -> list[int | None]:
     """Return the same with None for 0."""
     numbers = zip(stored.tolist(), unshifted(stored).tolist(), strict=True)
     return [number if given else None for given, number in numbers]
@@ -134,7 +137,7 @@ class ColumnReader:
     def bytes(self, name: str) -> memoryview:
         return self._part(name)[2]
 
-    def integers(self, name: str) -> NDArray[np.int64]:
+    def integers(self, name: str) -> Longs:
         """Integers of a column, int64 [rows]."""
         dtype, count, data = self._part(name)
         width = np.dtype(dtype).itemsize

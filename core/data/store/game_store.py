@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -28,7 +29,7 @@ from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store import store_format as form
 from variant_ai.core.data.store.blocks import Block, Scan, read_body, scan
-from variant_ai.core.data.store.columns import Texts, decode_json
+from variant_ai.core.data.store.columns import Floats, Longs, Texts, decode_json
 from variant_ai.core.data.store.store_format import NO_RATING, UNKNOWN
 from variant_ai.core.data.store.store_info import RUNS, Parent, Run, Shard, StoreInfo
 from variant_ai.core.data.store.store_writer import StoreWriter
@@ -36,7 +37,6 @@ from variant_ai.core.data.store.stored_moves import (
     Codes,
     RulesCodec,
     codes_hash,
-    start_positions,
 )
 from variant_ai.core.data.store.visits import (
     GameVisits,
@@ -48,7 +48,7 @@ from variant_ai.core.data.store.visits import (
     root_digest,
 )
 from variant_ai.core.errors import DataError, VariantAIError
-from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.spec.hashing import rules_hash, spec_difference
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.text_tables import counted
@@ -230,14 +230,14 @@ class Store:
         return self._moves.codes
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Longs:
         """[G + 1]: game i is `codes[offsets[i]:offsets[i + 1]]`."""
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(self._moves.plies, out=offsets[1:])
         return offsets
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Longs:
         """[G] plies of each game."""
         return self._moves.plies
 
@@ -252,7 +252,7 @@ class Store:
         return self._moves.years
 
     @property
-    def opening_plies(self) -> NDArray[np.int64]:
+    def opening_plies(self) -> Longs:
         """[G] first plies that neither player chose (`GameRecord.opening_plies`)."""
         return self._moves.openings
 
@@ -264,7 +264,7 @@ class Store:
     @cached_property
     def starts(self) -> Position:
         """[S] distinct start positions, dtype POSITION. Raises FenError."""
-        return start_positions(self.codec, self.start_fens)
+        return np.array([self.codec.start(fen)[0] for fen in self.start_fens], POSITION)
 
     @property
     def start_of(self) -> NDArray[np.int32]:
@@ -308,7 +308,7 @@ class Store:
         return join_visits([(s.games, a) for s, a in zip(self.shards, arrays, strict=True)])
 
     @cached_property
-    def _root(self) -> tuple[NDArray[np.float32] | None, NDArray[np.uint8] | None]:
+    def _root(self) -> tuple[Floats | None, NDArray[np.uint8] | None]:
         """`root_values` and `trains`."""
         if not any(shard.root for shard in self.shards):
             return None, None
@@ -316,7 +316,7 @@ class Store:
         return join_root(zip((shard.move.plies for shard in self.shards), blocks, strict=True))
 
     @property
-    def root_values(self) -> NDArray[np.float32] | None:
+    def root_values(self) -> Floats | None:
         """[L] mean value of the search of each ply for the player to move, in [-1, 1], NaN if unknown;
         None if the store has none."""
         return self._root[0]
@@ -327,7 +327,7 @@ class Store:
         return self._root[1]
 
     @cached_property
-    def scores(self) -> NDArray[np.float32] | None:
+    def scores(self) -> Floats | None:
         """[L] score of each ply in centipawns for the player to move, NaN if unknown (mates as in
         `GameRecord.scores`); None if the store has none."""
         parts = [
@@ -355,9 +355,7 @@ class Store:
         shard, part = self.shards[number], self._part(number)
         return self._read(
             shard.fact,
-            lambda body: form.facts_records(
-                form.unpack_facts(body, shard.games), part, self.info.variant
-            ),
+            lambda body: form.facts_records(body, part, self.info.variant),
         )
 
     def _part(self, number: int) -> form.Moves:
@@ -405,40 +403,33 @@ class Store:
         ]
         return np.asarray(pairs, np.int32).reshape(-1, 2)
 
-    def select(self, conditions: GameFilter) -> tuple[NDArray[np.int64], dict[str, int]]:
+    def select(self, conditions: GameFilter) -> tuple[Longs, dict[str, int]]:
         """Indices of the games that meet the conditions, and the numbers of the others by reason."""
-        kept: list[int] = []
-        dropped: dict[str, int] = {}
-        for i, (game, plies) in enumerate(zip(self.facts(), self.lengths.tolist(), strict=True)):
-            reason = conditions.reason(game, plies)
-            if reason is None:
-                kept.append(i)
-            else:
-                dropped[reason] = dropped.get(reason, 0) + 1
-        return np.asarray(kept, np.int64), dropped
+        games = zip(self.facts(), self.lengths.tolist(), strict=True)
+        reasons = [conditions.reason(game, plies) for game, plies in games]
+        kept = np.asarray([i for i, reason in enumerate(reasons) if reason is None], np.int64)
+        return kept, Counter(reason for reason in reasons if reason is not None)
 
     # --- games ---------------------------------------------------------------------------------
 
-    def raw(self, index: int) -> tuple[GameRecord, Codes]:
-        """Return a game with its notes and root values, without moves and visits, and its codes;
-        without a replay.
+    def raw(self, index: int) -> tuple[GameRecord, Codes, GameVisits | None]:
+        """Return a game with its notes and root values, but without moves and visits, and these in
+        codes; without a replay.
 
         The record may be changed by the caller. Raises IndexError, DataError if a block is damaged.
         """
-        number, within = self._locate(index)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"game {index} of a store of {counted(len(self), 'game')}")
+        index %= len(self)
+        number = bisect_right(self._first_games, index) - 1
+        within = index - self._first_games[number]
         records, notes, root = self._shard_games(number)
         record = replace(records[within], moves=[])
         notes.add_to(record, within)
         if root is not None:
             root.add_to(record, within)
-        index = index % len(self)
-        return record, self.codes[self.offsets[index] : self.offsets[index + 1]]
-
-    def raw_visits(self, index: int) -> GameVisits | None:
-        """Visits of a game in codes, None if it has none. Errors as in `raw`."""
-        number, within = self._locate(index)
-        _, _, root = self._shard_games(number)
-        return None if root is None else root.visits.of(within)
+        visits = None if root is None else root.visits.of(within)
+        return record, self.codes[self.offsets[index] : self.offsets[index + 1]], visits
 
     def _shard_games(self, number: int) -> tuple[list[GameRecord], form.Notes, RootBlock | None]:
         """Games of a shard without notes, its NOTE and its ROOT, kept until another one is read."""
@@ -450,29 +441,19 @@ class Store:
             self._cached = cached
         return cached[1:]
 
-    def _locate(self, index: int) -> tuple[int, int]:
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"game {index} of a store of {counted(len(self), 'game')}")
-        index %= len(self)
-        number = bisect_right(self._first_games, index) - 1
-        return number, index - self._first_games[number]
-
     def game(self, index: int) -> GameRecord:
         """Return a complete game, with replayed moves. Raises IndexError, DataError if a block is
         damaged or a move is not possible."""
-        record, codes = self.raw(index)
+        record, codes, visits = self.raw(index)
         try:
             record.moves = self.codec.decode(record.start_fen, codes)
-            visits = self.raw_visits(index)
             if visits is not None:
                 record.visits = decode_visits(self.codec, record.start_fen, codes, visits)
         except VariantAIError as error:
             raise DataError(f"{self.path}: game {index % len(self) + 1}: {error}") from error
         return record
 
-    def games(
-        self, indices: Sequence[int] | NDArray[np.int64] | None = None
-    ) -> Iterator[GameRecord]:
+    def games(self, indices: Sequence[int] | Longs | None = None) -> Iterator[GameRecord]:
         """Yield complete games of the given indices, or all, in order."""
         for index in range(len(self)) if indices is None else indices:
             yield self.game(int(index))
@@ -491,6 +472,5 @@ class Store:
         for shard in self.shards:
             if shard.games:
                 self.raw(shard.first_game)
-                self.raw_visits(shard.first_game)
             if progress is not None:
                 progress(shard.games)

@@ -16,20 +16,27 @@ MOVE, FACT, ROOT and NOTE of a shard follow one another in this order; NOTE ends
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.game_record import GameRecord, Result
+from variant_ai.core.data.game_record import (
+    MAX_GENERATION,
+    MAX_VISITS,
+    TRAINS_ALL,
+    GameRecord,
+    Result,
+)
 from variant_ai.core.data.store.blocks import Scan, scan
 from variant_ai.core.data.store.columns import (
     ColumnError,
     ColumnReader,
     Columns,
+    Floats,
+    Longs,
     optional_numbers,
     unshifted,
 )
@@ -69,13 +76,12 @@ Codes = NDArray[np.uint16]
 Number = TypeVar("Number", bound=np.generic)
 
 
-@dataclass(frozen=True, slots=True)
-class Moves:
+class Moves(NamedTuple):
     """A MOVE block, or several joined: n games of L plies in total."""
 
     codes: Codes
     """[L] moves of all games, one after the other."""
-    plies: NDArray[np.int64]
+    plies: Longs
     """[n] length of each game."""
     results: NDArray[np.int8]
     """[n] 1 the first player won, 0 drawn, -1 lost, 2 unknown."""
@@ -85,12 +91,11 @@ class Moves:
     """Distinct start positions, `''` for that of the variant."""
     start_of: NDArray[np.int32]
     """[n] index into `fens`."""
-    openings: NDArray[np.int64]
+    openings: Longs
     """[n] first plies that neither player chose."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(NamedTuple):
     """A game waiting to be written in a shard."""
 
     record: GameRecord
@@ -197,27 +202,16 @@ def pack_facts(records: Sequence[GameRecord]) -> bytes:
     return columns.to_bytes()
 
 
-def unpack_facts(body: bytes, games: int) -> ColumnReader:
-    """Read a FACT body. Raises ColumnError if a column does not have a row for each game."""
-    columns = ColumnReader(body)
-    if len(columns.texts("players")[1]) != 2 * games:
-        raise ColumnError(f"it does not name {2 * games} players")
-    for name in (*TEXT_FIELDS, "white_elo", "black_elo", "number"):
-        rows = columns.texts(name)[1] if name in TEXT_FIELDS else columns.integers(name)
-        if len(rows) != games:
-            raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
-    return columns
-
-
-def facts_records(columns: ColumnReader, moves: Moves, variant: str) -> list[GameRecord]:
-    """Games of a shard without moves and notes."""
+def facts_records(body: bytes, moves: Moves, variant: str) -> list[GameRecord]:
+    """Games of a FACT body without moves and notes. Raises ColumnError if a column does not have a row
+    for each game."""
+    columns, games = ColumnReader(body), len(moves.plies)
 
     def texts(name: str) -> list[str]:
         table, rows = columns.texts(name)
         return [table[row] for row in rows.tolist()]
 
     players = texts("players")
-    games = len(players) // 2
     fields: dict[str, list[Any]] = {
         "start_fen": [moves.fens[i] or None for i in moves.start_of.tolist()],
         "result": [RESULT_OF[code] for code in moves.results.tolist()],
@@ -228,6 +222,9 @@ def facts_records(columns: ColumnReader, moves: Moves, variant: str) -> list[Gam
         "number": columns.integers("number").tolist(),
         **{name: texts(name) for name in TEXT_FIELDS},
     }
+    for name, values in fields.items():
+        if len(values) != games:
+            raise ColumnError(f"column {name!r} does not have {counted(games, 'row')}")
     rows = zip(*fields.values(), strict=True)
     return [GameRecord(variant, **dict(zip(fields, row, strict=True))) for row in rows]
 
@@ -254,9 +251,7 @@ def _packed(texts: dict[str, str]) -> str:
 class PlyColumn:
     """Numbers of the plies of the games of a shard, which some games have and others have not."""
 
-    def __init__(
-        self, columns: ColumnReader, name: str, plies: NDArray[np.int64], values: str = ""
-    ) -> None:
+    def __init__(self, columns: ColumnReader, name: str, plies: Longs, values: str = "") -> None:
         """plies: of each game. values: name of the column of numbers, if it is not `name`. Raises
         ColumnError if the columns do not fit the games."""
         values = values or name
@@ -278,7 +273,7 @@ class PlyColumn:
             raise ColumnError(f"column {values!r} does not have a row for each ply")
         self._on = np.repeat(self.has, plies)
 
-    def of(self, game: int) -> NDArray[np.int64] | None:
+    def of(self, game: int) -> Longs | None:
         """Numbers of a game, None if it has none."""
         return self.values[self.begins[game] : self.ends[game]] if self.has[game] else None
 
@@ -316,7 +311,7 @@ class Notes:
         return None if found is None else optional_numbers(found)
 
 
-def read_scores(body: bytes, moves: Moves) -> NDArray[np.float32]:
+def read_scores(body: bytes, moves: Moves) -> Floats:
     """Scores of a NOTE block: [plies] centipawns of the mover, NaN if unknown. Raises ColumnError."""
     column = PlyColumn(ColumnReader(body), "scores", moves.plies)
     missing = column.values == 0
@@ -324,9 +319,9 @@ def read_scores(body: bytes, moves: Moves) -> NDArray[np.float32]:
     return column.spread(scores, np.float32(np.nan))
 
 
-def known(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32] | None:
+def known(parts: Sequence[Floats]) -> Floats | None:
     """Join numbers of the plies of several shards; None if all of them are unknown (NaN)."""
-    every: NDArray[np.float32] = joined(parts, np.float32)
+    every: Floats = joined(parts, np.float32)
     return None if np.isnan(every).all() else every
 
 
@@ -347,7 +342,7 @@ def finished(found: Scan) -> tuple[int, int]:
 
 def unfinished(found: Scan, path: Path, shards: int) -> str:
     """Description of what a killed writer left; `''` for a store that was closed."""
-    if found.blocks[-1].kind == END and not found.cut_short:
+    if found.blocks[-1].kind == END and found.end == found.size:
         return ""
     torn = found.size - finished(found)[0]
     lost = f", dropping {counted(torn, 'byte')} of an unfinished shard" if torn else ""
@@ -381,11 +376,26 @@ def check_record(record: GameRecord) -> None:
     """Raises DataError if a record cannot be written."""
     if record.result not in CODE_OF:
         raise DataError(f"result {record.result!r} is not one of {', '.join(CODE_OF)}")
-    for name in ("scores", "clocks"):
+    for name in ("scores", "clocks", "visits", "root_values", "trains"):
         values = getattr(record, name)
         if values is not None and len(values) != record.plies:
             raise DataError(f"{len(values)} {name} for a game of {counted(record.plies, 'ply')}")
-    for name in ("white_elo", "black_elo"):
-        rating = getattr(record, name)
-        if rating is not None and not -(1 << 31) < rating < 1 << 31:
-            raise DataError(f"{name.replace('_', ' ')} {rating} is not a rating")
+    rating = (1 << 31) - 1
+    numbers: tuple[tuple[str, Iterable[tuple[int, float | None]], int, int], ...] = (
+        ("white elo", [(0, record.white_elo)], -rating, rating),
+        ("black elo", [(0, record.black_elo)], -rating, rating),
+        ("generation", [(0, record.generation)], 0, MAX_GENERATION),
+        ("trains", enumerate(record.trains or (), 1), 0, TRAINS_ALL),
+        ("root value", enumerate(record.root_values or (), 1), -1, 1),
+        (
+            "visits",
+            ((ply, n) for ply, moves in enumerate(record.visits or (), 1) for _, n in moves),
+            1,
+            MAX_VISITS,
+        ),
+    )
+    for name, of_plies, low, high in numbers:
+        for ply, number in of_plies:
+            if number is not None and not low <= number <= high:
+                where = f"ply {ply}: " if ply else ""
+                raise DataError(f"{where}{name} {number}; accepted: {low} to {high}")

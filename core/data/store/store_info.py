@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from variant_ai.core.data.store.blocks import Block
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(NamedTuple):
     """Blocks and games of a shard."""
 
     move: Block
@@ -36,7 +35,8 @@ class Run:
     """Contents of a RUN block: one command that wrote shards."""
 
     tool: str
-    sources: tuple[str, ...] = ()
+    sources: Annotated[tuple[str, ...], Field(exclude=True)] = ()
+    """Of the store as a whole; left out where a run is written as a part of another store."""
     conditions: dict[str, Any] = field(default_factory=dict)
     """Conditions of the games (`GameFilter.as_dict`, or those of a split)."""
     parents: tuple[Parent, ...] = ()
@@ -45,17 +45,6 @@ class Run:
     """Games of the sources that were left out, by reason; from the END block, if there is one."""
     interrupted: bool = False
     """True if the command ended before its sources; from the END block too."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON of a run, without empty values, and without sources, which are written once
-        for the whole store."""
-        data = {
-            "conditions": self.conditions,
-            "parents": [parent.as_dict() for parent in self.parents],
-            "dropped": self.dropped,
-            "interrupted": self.interrupted,
-        }
-        return {"tool": self.tool} | {name: value for name, value in data.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +56,11 @@ class Parent:
     runs: tuple[Run, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        runs = [run.as_dict() for run in self.runs]
-        return {"content_hash": self.content_hash, "games": self.games, "runs": runs}
+        """Return its JSON, without empty values."""
+        written: dict[str, Any] = TypeAdapter(Parent).dump_python(
+            self, mode="json", exclude_defaults=True
+        )
+        return written
 
 
 RUNS = TypeAdapter(Run)

@@ -11,10 +11,9 @@ import contextlib
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from variant_ai import __version__
 from variant_ai.core.data.filters import GameFilter
@@ -31,7 +30,6 @@ from variant_ai.core.data.store.stored_moves import (
 )
 from variant_ai.core.data.store.visits import (
     GameVisits,
-    check_searches,
     encode_visits,
     pack_root,
 )
@@ -49,10 +47,11 @@ SHARD_PLIES = 1 << 22
 Mode = Literal["new", "replace", "append"]
 
 
-@dataclass(frozen=True, slots=True)
-class Interruption:
+class Interruption(NamedTuple):
     """State in which a command that ended early left a store."""
 
+    path: Path
+    """The store, or its partial file."""
     mark: dict[str, Any]
     end: int
     """Offset just behind the command's last complete shard. Writing resumes there if no other command
@@ -105,7 +104,7 @@ def find_interruption(path: Path, command: str) -> Interruption | None:
         return None
     if mark is None:
         return None
-    return Interruption(mark, last.end, last.number + 1, current == command, is_alone)
+    return Interruption(path, mark, last.end, last.number + 1, current == command, is_alone)
 
 
 class StoreWriter:
@@ -153,7 +152,7 @@ class StoreWriter:
         self._interruption = self._find_interruption(mode)
         self._appending = self.path.exists() and (
             mode == "append"
-            or (self._interruption is not None and self._interrupted_path == self.path)
+            or (self._interruption is not None and self._interruption.path == self.path)
         )
         if mode == "new" and self.path.exists() and not self._appending:
             raise DataError(
@@ -201,7 +200,6 @@ class StoreWriter:
 
     def _find_interruption(self, mode: Mode) -> Interruption | None:
         """State in which this command ended early, in the store or in its partial file."""
-        self._interrupted_path = self.path
         if not self._command:
             return None
         interruption = find_interruption(self.path, self._command)
@@ -209,8 +207,7 @@ class StoreWriter:
             return interruption
         if self.path.exists() and mode != "replace":
             return None
-        self._interrupted_path = form.partial_path(self.path)
-        return find_interruption(self._interrupted_path, self._command)
+        return find_interruption(form.partial_path(self.path), self._command)
 
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
@@ -340,7 +337,6 @@ class StoreWriter:
         if record.variant != self.spec.variant:
             raise DataError(f"a game of {record.variant!r} for a store of {self.spec.variant}")
         form.check_record(record)
-        check_searches(record)
         start = self._start(record)
         codes = self.codec.encode(start, record.moves)
         visits = encode_visits(self.codec, start, record)
@@ -361,8 +357,7 @@ class StoreWriter:
         """
         store.require(self.spec)
         for index in range(len(store)) if indices is None else indices:
-            record, codes = store.raw(int(index))
-            self._add(record, codes, store.raw_visits(int(index)))
+            self._add(*store.raw(int(index)))
 
     def _add(self, record: GameRecord, codes: Codes, visits: GameVisits | None) -> None:
         if self._file is None:

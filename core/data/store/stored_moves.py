@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.errors import MoveError
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.schema import VariantSpec
 
 if TYPE_CHECKING:
@@ -105,14 +105,6 @@ class RulesCodec:
             return work(position, n)
         except MoveError as error:
             raise MoveError(f"ply {ply + 1}: visited move: {error}") from None
-
-
-def start_positions(codec: RulesCodec, fens: Sequence[str | None]) -> Position:
-    """Several start positions, shape (len(fens),), dtype POSITION."""
-    positions = np.zeros(len(fens), POSITION)
-    for i, fen in enumerate(fens):
-        positions[i] = codec.start(fen)[0]
-    return positions
 
 
 def codes_hash(spec: VariantSpec) -> str:

@@ -12,16 +12,13 @@ in total.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.data.game_record import (
-    MAX_GENERATION,
     MAX_VISITS,
     TRAINS_ALL,
     GameRecord,
@@ -31,6 +28,8 @@ from variant_ai.core.data.store.columns import (
     ColumnError,
     ColumnReader,
     Columns,
+    Floats,
+    Longs,
     optional_numbers,
     unshifted,
 )
@@ -44,8 +43,6 @@ from variant_ai.core.data.store.store_format import (
     read_codes,
 )
 from variant_ai.core.data.store.stored_moves import Codes, RulesCodec
-from variant_ai.core.errors import DataError
-from variant_ai.core.system.text_tables import counted
 
 STEPS = 10_000
 """Root values are kept as whole multiples of 1 / STEPS."""
@@ -54,24 +51,23 @@ NO_VALUE = np.int16(-32_768)
 FULL = np.iinfo(np.uint16).max
 
 
-@dataclass(frozen=True, slots=True)
-class GameVisits:
+class GameVisits(NamedTuple):
     """Visits of one game in codes, which are copied between stores without a replay."""
 
-    counts: NDArray[np.int64]
+    counts: Longs
     """[n] number of visited moves at each ply, 0 without a search."""
     codes: Codes
     """[E] visited moves, ply after ply."""
-    visits: NDArray[np.int64]
+    visits: Longs
     """[E] visits of each move, from 1."""
 
 
 class Visits(NamedTuple):
     """Visits of many games, as the sampler needs them: 4 bytes per visited move."""
 
-    first: NDArray[np.int64]
+    first: Longs
     """[G] index in `ends` of the first ply of a game; -1 for a game without visits."""
-    ends: NDArray[np.int64]
+    ends: Longs
     """[R + 1] ply r has the moves `ends[r]` to `ends[r + 1] - 1`."""
     codes: Codes
     """[E] moves."""
@@ -160,7 +156,7 @@ class VisitBlock:
         )
 
 
-def _in_16_bits(visits: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.uint16]:
+def _in_16_bits(visits: Longs, counts: Longs) -> NDArray[np.uint16]:
     if not visits.size or int(visits.max()) <= FULL:
         return visits.astype(np.uint16)
     searched = counts[counts > 0]
@@ -176,8 +172,8 @@ def join_visits(parts: Sequence[tuple[int, Visits | None]]) -> Visits | None:
     present = [visits for _, visits in parts if visits is not None]
     if not present:
         return None
-    firsts: list[NDArray[np.int64]] = []
-    ends: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
+    firsts: list[Longs] = []
+    ends: list[Longs] = [np.zeros(1, np.int64)]
     plies = moves = 0
     for games, visits in parts:
         if visits is None:
@@ -196,28 +192,6 @@ def join_visits(parts: Sequence[tuple[int, Visits | None]]) -> Visits | None:
 
 
 # --- the ROOT block -------------------------------------------------------------------------------
-
-
-def check_searches(record: GameRecord) -> None:
-    """Raises DataError if visits, root values, `trains` or generation of a record cannot be written."""
-    lists = {"visits": record.visits, "root values": record.root_values, "trains": record.trains}
-    for name, values in lists.items():
-        if values is not None and len(values) != record.plies:
-            raise DataError(
-                f"{name} of {counted(len(values), 'ply')} for a game of {counted(record.plies, 'ply')}"
-            )
-    for ply, visited in enumerate(record.visits or (), 1):
-        for _, count in visited:
-            if not 1 <= count <= MAX_VISITS:
-                raise DataError(f"ply {ply}: {count} visits of a move; accepted: 1 to {MAX_VISITS}")
-    for ply, value in enumerate(record.root_values or ()):
-        if value is not None and not -1 <= value <= 1:
-            raise DataError(f"ply {ply}: root value {value}; accepted: -1 to 1")
-    for ply, bits in enumerate(record.trains or ()):
-        if not 0 <= bits <= TRAINS_ALL:
-            raise DataError(f"ply {ply}: trains {bits}; accepted: 0 to {TRAINS_ALL}")
-    if record.generation is not None and not 0 <= record.generation <= MAX_GENERATION:
-        raise DataError(f"generation {record.generation}; accepted: 0 to {MAX_GENERATION}")
 
 
 def pack_root(games: Sequence[Pending], squares: int) -> tuple[bytes, int, int] | None:
@@ -247,7 +221,7 @@ def pack_root(games: Sequence[Pending], squares: int) -> tuple[bytes, int, int] 
 
 
 def _step(value: float | None) -> int | None:
-    return None if value is None or math.isnan(value) else round(value * STEPS)
+    return None if value is None else round(value * STEPS)
 
 
 class RootBlock:
@@ -289,10 +263,10 @@ class RootBlock:
 
 def join_root(
     shards: Iterable[tuple[int, RootBlock | None]],
-) -> tuple[NDArray[np.float32] | None, NDArray[np.uint8] | None]:
+) -> tuple[Floats | None, NDArray[np.uint8] | None]:
     """Root values (float32, NaN if unknown) and `trains` (uint8) of all plies of a store, each None if
     no game has them. `shards` are the plies of each, and its block if it has one."""
-    values: list[NDArray[np.float32]] = []
+    values: list[Floats] = []
     trains: list[NDArray[np.uint8]] = []
     for plies, block in shards:
         values.append(np.full(plies, np.nan, np.float32))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.resolve import opening_group
@@ -24,8 +24,7 @@ _NAME = re.compile(r"\w[\w+#=:.-]*")
 _LIKE_HEADER = re.compile(r"\[\w")
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(NamedTuple):
     """Annotation of a move."""
 
     nag: int = 0

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from variant_ai.core.data.game_record import GameRecord
-from variant_ai.core.data.store.store_format import partial_path
+from variant_ai.core.data.store.store_format import TEXT_FIELDS, partial_path
 from variant_ai.core.errors import DataError, os_reason
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
@@ -26,15 +26,7 @@ _JSON_FIELDS = (
     "black",
     "white_elo",
     "black_elo",
-    "date",
-    "event",
-    "site",
-    "round",
-    "eco",
-    "time_control",
-    "termination",
-    "group",
-    "source",
+    *TEXT_FIELDS,
     "start_fen",
     "scores",
     "clocks",

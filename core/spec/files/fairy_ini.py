@@ -80,7 +80,6 @@ class IniVariant:
     name: str
     parent: str
     """Name of the variant that it is like; empty if it has none."""
-    line: int
     settings: dict[str, str] = field(default_factory=dict)
 
 
@@ -100,7 +99,7 @@ def read_ini(text: str, where: str = "<ini>") -> dict[str, IniVariant]:
         if not words or words.startswith(";"):
             continue
         if words.startswith("["):
-            section = _section(words, number, at, found)
+            section = _section(words, at, found)
             found[section.name] = section
             continue
         key, equals, value = (part.strip() for part in words.partition("="))
@@ -120,7 +119,7 @@ def read_ini(text: str, where: str = "<ini>") -> dict[str, IniVariant]:
     return found
 
 
-def _section(words: str, number: int, at: str, found: Collection[str]) -> IniVariant:
+def _section(words: str, at: str, found: Collection[str]) -> IniVariant:
     match = _SECTION.fullmatch(words)
     if match is None or not all(_NAME.match(name) for name in match.groups() if name):
         raise SpecError(f"{words[:40]!r} is not a section; accepted: [name] or [name:parent]", at)
@@ -131,7 +130,7 @@ def _section(words: str, number: int, at: str, found: Collection[str]) -> IniVar
         raise SpecError(f"Fairy-Stockfish has a variant {name!r}; accepted: another name", at)
     if parent and parent not in found and parent not in FAIRY_NAMES:
         raise SpecError(unknown("parent", parent, sorted({*found, *FAIRY_NAMES})), at)
-    return IniVariant(name, parent, number)
+    return IniVariant(name, parent)
 
 
 def own_names(text: str, name: str, prefix: str) -> tuple[str, str]:
@@ -147,11 +146,7 @@ def own_names(text: str, name: str, prefix: str) -> tuple[str, str]:
     chain = [variants[name]]
     while chain[-1].parent in variants:
         chain.append(variants[chain[-1].parent])
-    body = "\n".join(
-        f"[{v.name}:{v.parent}]\n" + "".join(f"{k} = {x}\n" for k, x in v.settings.items())
-        for v in chain
-    )
-    digest = hashlib.blake2b(body.encode(), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(repr(chain).encode(), digest_size=8).hexdigest()
     names = {v.name: f"{prefix}{digest}-{number}" for number, v in enumerate(chain)}
     lines = []
     for variant in reversed(chain):
