@@ -107,11 +107,19 @@ def _complete_variant(_ctx: click.Context, _param: click.Parameter, incomplete: 
     return sorted(name for name in registry().variants if name.startswith(incomplete))
 
 
-def json_option(command: F) -> F:
-    """Add `--json`, passed to the command as `as_json: bool`; print with `print_json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
-        command
-    )
+def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Add several options to a command, in the order in which its help lists them."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+"""`--json`, passed to the command as `as_json: bool`; print with `print_json`."""
 
 
 def seed_option() -> Callable[[F], F]:

@@ -7,17 +7,19 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from variant_ai.cli.common.console import (
     COUNT,
+    F,
     FiniteRange,
     NetPath,
     fail,
     load_variant,
     note,
+    with_options,
 )
 
 if TYPE_CHECKING:
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.core.spec.schema import VariantSpec
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def fail_if_over(game: Game) -> None:
@@ -114,7 +114,7 @@ def net_options(command: F) -> F:
         chosen = {name: kwargs.pop(name) for name in names}
         return command(*args, net=NetChoice(**chosen), **kwargs)
 
-    options = (
+    add = with_options(
         click.option(
             "-m",
             "--model",
@@ -159,9 +159,7 @@ def net_options(command: F) -> F:
             help="Setting of the search, see docs/search.md; may be given several times.",
         ),
     )
-    for option in reversed(options):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[return-value]
+    return add(wrapped)  # type: ignore[return-value]
 
 
 def search_params(spec: VariantSpec, net: NetChoice) -> SearchParams:
@@ -251,7 +249,7 @@ def limits_option(simulations: int) -> Callable[[F], F]:
             visits, seconds = kwargs.pop("simulations"), kwargs.pop("movetime")
             return command(*args, limits=_limits(visits, seconds, simulations), **kwargs)
 
-        options = (
+        add = with_options(
             click.option(
                 "-n",
                 "--nodes",
@@ -269,9 +267,7 @@ def limits_option(simulations: int) -> Callable[[F], F]:
                 help="Seconds for each position.",
             ),
         )
-        for option in reversed(options):
-            wrapped = option(wrapped)
-        return wrapped  # type: ignore[return-value]
+        return add(wrapped)  # type: ignore[return-value]
 
     return decorate
 
