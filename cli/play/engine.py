@@ -129,10 +129,10 @@ def command(
     """
     from variant_ai.cli.common.search_options import name_values
     from variant_ai.core.engine.line_io import (
-        LineReader,
         LineWriter,
         claim_stdout,
         prepare_process,
+        read_lines,
     )
     from variant_ai.core.engine.protocols.uci import Identity
     from variant_ai.core.engine.session import Session
@@ -142,7 +142,7 @@ def command(
         fail(f"--model {model}: there is no such file or folder")
     builder, variant = _engine_builder(variant, model)
     log = None
-    lines: Iterable[InputLine] = LineReader(0)
+    lines: Iterable[InputLine] = read_lines(0)
     if log_protocol is not None or replay is not None:
         from variant_ai.core.engine.protocol_log import ProtocolLog, Replay, ReplayLog
 

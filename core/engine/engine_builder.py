@@ -61,17 +61,14 @@ class EngineBuilder:
         source: Callable[[], VariantSource],
         *,
         model: Path | None = None,
-        net_paths: Callable[[str], Sequence[Path]] | None = None,
     ) -> None:
         """files: spec of every variant by name. default: the variant played if none is chosen.
         source: called when the first spec is read. model: the net to play with unless the client
-        names another. net_paths: paths of a variant's packaged net, the first that exists is used;
-        None: those of the source."""
+        names another."""
         self.files = dict(files)
         self.default = default
         self.model = model
         self._source = source
-        self._net_paths = net_paths or (lambda name: source().net_paths(name))
 
     # --- variants ------------------------------------------------------------------------------
 
@@ -151,7 +148,7 @@ class EngineBuilder:
 
         if chosen in WITHOUT_NET:
             return make(None, chosen)
-        packaged = self._net_paths(spec.variant)
+        packaged = self._source().net_paths(spec.variant)
         model, tried = engine_net(home_path(named) if named else self.model, spec.variant, packaged)
         evaluator = None
         if model is not None or chosen != AUTO:  # a plugin's evaluator may need no net

@@ -113,14 +113,10 @@ class Visitor:
             question = {"action": message.type, **fields}
             board = self._room.board_of(name)
             try:
-                answer = await board.ask(question, QUESTION_SECONDS)
+                return await board.ask(question, QUESTION_SECONDS)
             except WorkerError:  # for another question; a new process answers this one
-                answer = await board.ask(question, QUESTION_SECONDS)
-            answer.pop("id", None)
-            return answer
-        answer = await self._room.reader.ask({"action": message.type, **fields}, QUESTION_SECONDS)
-        answer.pop("id", None)
-        return answer
+                return await board.ask(question, QUESTION_SECONDS)
+        return await self._room.reader.ask({"action": message.type, **fields}, QUESTION_SECONDS)
 
     # --- searches ------------------------------------------------------------------------------
 
@@ -131,7 +127,6 @@ class Visitor:
         weak = message.fields.get("elo") if message.type == "search" else None
 
         def on_answer(answer: dict[str, Any]) -> None:
-            answer.pop("id", None)
             final = answer.get("final", True)
             if final and weak is not None and "lines" in answer:
                 choose_weakly(answer, strength_of(weak).temperature)
