@@ -362,9 +362,9 @@ class Engine:
         """The legal moves in the order of the net's policy, unsorted without a net."""
         from variant_ai.core.engine.analysis_result import net_answers
 
-        current, search = self.game(), self._search
+        current, search, evaluator = self.game(), self._search, self._evaluator
         moves: list[int] = current.game.legal_moves().tolist()
-        if search is None or search.evaluators[0].is_uniform or not moves:
+        if search is None or evaluator is None or evaluator.is_uniform or not moves:
             return moves
         ((_, shares),) = net_answers(search, [current.game])
         ranked = sorted(moves, key=lambda move: -shares[move])

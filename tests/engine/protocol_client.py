@@ -188,7 +188,7 @@ class FakeBuilder(EngineBuilder):
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules
     ) -> BaseSearch:
         search = FakeSearch(params)
-        vars(search).update(self.shape)
+        vars(search).update(self.shape, encoder=Encoder(spec), rules=rules, evaluators=[evaluator])
         self.searches.append(search)
         return search
 

@@ -65,8 +65,11 @@ class GameEntry:
         return Tally(self.points == 1, self.points == 0.5, self.points == 0)
 
 
-def game_record(rules: Rules, entry: GameEntry, *, event: str, time_control: str) -> GameRecord:
-    """Convert a finished game; comments on moves are written as match programs do."""
+def game_pgn(
+    rules: Rules, notation: Notation, entry: GameEntry, *, event: str, time_control: str
+) -> str:
+    """Write a game as PGN, with `{+0.49/28 118s}` after each move: the mover's own score in pawns
+    or moves to mate (`+M4`), depth, time."""
     game = Game.from_uci(rules, entry.start_fen, entry.moves)
     record = GameRecord(
         variant=rules.spec.variant,
@@ -85,15 +88,6 @@ def game_record(rules: Rules, entry: GameEntry, *, event: str, time_control: str
     record.tags = {"PlyCount": str(game.ply), "OpeningPlies": str(entry.opening_plies)}
     if entry.detail:
         record.tags["TerminationDetails"] = entry.detail
-    return record
-
-
-def game_pgn(
-    rules: Rules, notation: Notation, entry: GameEntry, *, event: str, time_control: str
-) -> str:
-    """Write a game as PGN, with `{+0.49/28 118s}` after each move: the mover's own score in pawns
-    or moves to mate (`+M4`), depth, time."""
-    record = game_record(rules, entry, event=event, time_control=time_control)
     return pgn_text(rules, notation, record)
 
 

@@ -46,7 +46,7 @@ from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.rules.game import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
-from variant_ai.core.system.files import naming, whole, write_whole
+from variant_ai.core.system.files import naming, write_whole
 from variant_ai.core.system.text_tables import counted
 
 SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
@@ -167,13 +167,16 @@ class Tournament:
         with Journal(self.folder / JOURNAL) as journal:
             self._check_folder(nets, journal)
             state = MatchState(self._names, self._entries(journal))
-            schedule = self._schedule()
+            settings = self.settings
+            order = opening_order(len(self.openings), settings.openings.order, settings.seed)
+            schedule = list(pairings(settings.meetings(), settings.games, order))
             state.scheduled = len(schedule)
             state.sprt = self._sprt(state, schedule)
-            self._write_pgn(state.entries)
+            path = self.folder / PGN
+            # all games again: a kill may have left the file incomplete
+            write_whole(path, "".join(map(self._pgn, state.entries)).encode())
             labels = [player.command or player.label for player in self.settings.players]
             no_shows = NoShows(dict(zip(self._names, labels, strict=True)))
-            path = self.folder / PGN
             with naming(path), path.open("ab") as pgn:
                 for entry in self._played(state, schedule):
                     journal.append(asdict(entry))
@@ -250,13 +253,6 @@ class Tournament:
             digests.append(player.digest)
         return _distinct(names), digests
 
-    def _time_control(self, entry: GameEntry) -> str:
-        """Time control of both players; `?` if they differ."""
-        first, second = (
-            self.allowances[self._names.index(name)].pgn for name in (entry.first, entry.second)
-        )
-        return first if first == second else "?"
-
     def _check_folder(self, nets: list[str], journal: Journal) -> None:
         """Check that the folder holds this match, or write the settings of a new one."""
         now: dict[str, Any] = {
@@ -283,24 +279,16 @@ class Tournament:
                 "folder, or the settings it began with"
             )
 
-    def _schedule(self) -> list[Pairing]:
-        settings = self.settings
-        order = opening_order(len(self.openings), settings.openings.order, settings.seed)
-        return list(pairings(settings.meetings(), settings.games, order))
-
-    def _write_pgn(self, entries: Sequence[GameEntry]) -> None:
-        """Write all games of the journal as PGN; a kill may have left the file incomplete."""
-        with whole(self.folder / PGN) as part, part.open("wb") as file:
-            for entry in entries:
-                file.write(self._pgn(entry).encode())
-
     def _pgn(self, entry: GameEntry) -> str:
+        first, second = (
+            self.allowances[self._names.index(name)].pgn for name in (entry.first, entry.second)
+        )
         return game_pgn(
             self.rules,
             self.notation,
             entry,
             event=self.settings.title or "match",
-            time_control=self._time_control(entry),
+            time_control=first if first == second else "?",
         )
 
     # --- playing -------------------------------------------------------------------------------

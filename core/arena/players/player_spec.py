@@ -79,8 +79,11 @@ class PlayerSpec(Limits):
     )
     lines: tuple[str, ...] = Field(default=(), description="sent at every start (xboard)")
     variant: str | None = Field(default=None, description="the program's name of the variant")
-    ranks: Literal[0, 1] | None = Field(
-        default=None, description="number of the first rank; by default that of the protocol"
+    ranks: int | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="number of the first rank; by default that of the protocol",
     )
     letters: Literal["own", "also"] = Field(
         default="own", description="letters in FENs: the spec's own, or its alternatives (`also`)"
@@ -164,13 +167,11 @@ def parse_player(text: str) -> PlayerSpec:
             raise SettingError(f"player {text!r}: {part!r} is not KEY=VALUE")
         group, dot, inner = key.partition(".")
         if dot and group in _GROUPS:
-            # a setting of the search is parsed as it is declared, see `player_of`
-            plain = value if group == "search" else _plain(value)
-            given.setdefault(_GROUPS[group], {})[inner] = plain
+            given.setdefault(_GROUPS[group], {})[inner] = value
         elif key == "lines":
             given.setdefault("lines", []).append(value)
         else:
-            given[key] = _plain(value) if key not in ("name", "variant", "clock") else value
+            given[key] = value  # numbers are parsed as the field declares them
     return player_of(given, text)
 
 
@@ -228,15 +229,3 @@ def read_yaml(path: Path) -> object:
         return load_yaml(read_text(path, what), str(path), what, kind="safe")
     except SpecError as error:
         raise SettingError(str(error)) from None
-
-
-def _plain(value: str) -> str | int | float | bool:
-    """Convert a text to a number or truth value, if it is one."""
-    if value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value

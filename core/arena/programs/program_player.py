@@ -213,13 +213,10 @@ class ProgramPlayer(Player, Generic[Client]):
         return None if fen == rules.fen(rules.position()) else self.coordinates.fen(fen)
 
     def _without_move(self, game: Game, claim: str) -> Fault:
-        if claim:
-            return Fault(
-                "false claim",
-                f"{self.name} claims {claim!r}, but the game is not over (FEN {game.fen()})",
-            )
+        said = f"claims {claim!r}" if claim else "reports no move"
         return Fault(
-            "no move", f"{self.name} reports no move, but the game is not over (FEN {game.fen()})"
+            "false claim" if claim else "no move",
+            f"{self.name} {said}, but the game is not over (FEN {game.fen()})",
         )
 
     @contextmanager

@@ -119,9 +119,8 @@ class UciClient(EngineProcess):
         option = self.options.get(name.lower())
         if option is None:
             return None
-        values = {**self.soft_options, **self.given_options}
-        given = [value for key, value in values.items() if key.lower() == name.lower()]
-        return given[-1] if given else option.default
+        given = {k.lower(): v for k, v in (self.soft_options | self.given_options).items()}
+        return given.get(name.lower(), option.default)
 
     def set_variant(self, name: str) -> None:
         """Set UCI_Variant. An engine without that option is assumed to play the right variant."""
@@ -176,11 +175,14 @@ class UciClient(EngineProcess):
             if text.startswith(("bestmove", "nobestmove")):
                 words = text.split()
                 move = words[1] if len(words) > 1 and words[0] == "bestmove" else ""
-                answer = _answer_of(None if move in NO_MOVES else move, ranks, candidates.found())
+                # the best line; numbers that cannot be parsed are left out
+                best = _line_of(ranks[min(ranks)]) if ranks else Answer(None)
                 claim = next((word for word in words[2:] if word in ("draw", "resign")), "")
                 expected = words[3] if words[2:3] == ["ponder"] and len(words) > 3 else ""
                 return replace(
-                    answer,
+                    best,
+                    move=None if move in NO_MOVES else move,
+                    candidates=candidates.found(),
                     seconds=seconds,
                     late=late,
                     claim=claim,
@@ -340,14 +342,6 @@ class _Candidates:
         lines = [self._latest[rank] for rank in sorted(self._latest)]
         moves = {line.move: self._exact.get(line.move or "", line) for line in lines}
         return tuple(moves.values())
-
-
-def _answer_of(
-    move: str | None, ranks: Mapping[int, str], candidates: tuple[Answer, ...]
-) -> Answer:
-    """Build the answer from the best line; numbers that cannot be parsed are left out."""
-    best = _line_of(ranks[min(ranks)]) if ranks else Answer(None)
-    return replace(best, move=move, candidates=candidates)
 
 
 def _line_of(text: str) -> Answer:
