@@ -232,17 +232,11 @@ def print_json(value: object) -> None:
 
 
 def _jsonable(value: Any) -> Any:
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
+    from pydantic_core import to_jsonable_python
+
     if isinstance(value, (set, frozenset)):
         return sorted(value)
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json", by_alias=True)
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: getattr(value, name) for name in value.__dataclass_fields__}
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} is not JSON")
+    return to_jsonable_python(value, fallback=lambda scalar: scalar.tolist())
 
 
 def note(text: str) -> None:

@@ -144,13 +144,14 @@ def command(
     log = None
     lines: Iterable[InputLine] = read_lines(0)
     if log_protocol is not None or replay is not None:
-        from variant_ai.core.engine.protocol_log import ProtocolLog, Replay, ReplayLog
+        from variant_ai.core.engine.protocol_log import ProtocolLog, Replay
 
-        if log_protocol is not None:
-            log = ProtocolLog(log_protocol.open("w", encoding="utf-8", errors="replace"))
-        if replay is not None:
+        file = log_protocol and log_protocol.open("w", encoding="utf-8", errors="replace")
+        if replay is None:
+            log = ProtocolLog(file)
+        else:
             lines = replayed = Replay(replay)
-            log = ReplayLog(replayed.on_output, log)
+            log = ProtocolLog(file, replayed.on_output)
     write = LineWriter(claim_stdout())
     sys.setswitchinterval(SWITCH_INTERVAL)
     prepare_process()

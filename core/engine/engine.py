@@ -442,9 +442,7 @@ class Engine:
         from variant_ai.core.draw.terminal import board_text
 
         game = self.game().game
-        last = game.moves[-1] if game.moves else None
-        board = board_text(self.spec(), game.position, last_move=last, first_rank=first_rank)
-        yield from board.splitlines()
+        yield from board_text(game, first_rank=first_rank).splitlines()
         yield f"fen {game.fen()}"
         outcome = game.outcome()
         if outcome is not None:

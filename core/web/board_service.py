@@ -210,18 +210,18 @@ class BoardService:
         raise MoveError(f"{shown!r} is no legal move here")
 
     def _pgn(self, question: dict[str, Any]) -> dict[str, Any]:
+        from variant_ai.core.arena.games.openings import start_of
         from variant_ai.core.data.game_record import GameRecord
         from variant_ai.core.data.write.pgn_writer import pgn_text
 
         kept = self._game(question)
         game, rules = kept.game, kept.game.rules
-        start = rules.fen(game.positions[0])
         outcome = game.outcome()
         tags = question.get("tags") or {}
         record = GameRecord(
             variant=rules.spec.variant,
             moves=list(game.moves),
-            start_fen=None if start == rules.fen(rules.position()) else start,
+            start_fen=start_of(game),
             result=outcome.result if outcome else tags.get("Result", "*"),  # type: ignore[arg-type]
             white=tags.get("White", ""),
             black=tags.get("Black", ""),

@@ -140,8 +140,7 @@ class Position:
         """Return a text drawing of the board."""
         from variant_ai.core.draw.terminal import board_text
 
-        last = self.game.moves[-1] if self.game.moves else None
-        return board_text(self.spec, self.game.position, last_move=last, flipped=flipped)
+        return board_text(self.game, flipped=flipped)
 
     def _text(self, move: int) -> str:
         return uci(self.game.rules.types, self.spec.board.files, move)

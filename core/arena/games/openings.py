@@ -81,6 +81,13 @@ def played_out(rules: Rules, opening: Opening) -> Game:
     return game
 
 
+def start_of(game: Game) -> str | None:
+    """FEN of a game's first position; None: the variant's start position."""
+    rules = game.rules
+    fen = rules.fen(game.positions[0])
+    return None if fen == rules.fen(rules.position()) else fen
+
+
 def openings_digest(openings: Sequence[Opening]) -> str:
     """Digest of openings in their order, 16 hex digits."""
     return hashlib.blake2b(repr(tuple(openings)).encode(), digest_size=8).hexdigest()

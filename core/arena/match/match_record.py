@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
+from variant_ai.core.arena.games.openings import start_of
 from variant_ai.core.arena.match.match_settings import Pairing
 from variant_ai.core.arena.match.referee import PlayedGame
 from variant_ai.core.arena.players.player import ACCIDENTS
@@ -108,14 +109,13 @@ def move_remark(entry: GameEntry, ply: int) -> str:
 def entry_of(pairing: Pairing, names: Sequence[str], played: PlayedGame) -> GameEntry:
     """Journal entry of a game that was played. names: of all players."""
     game = played.game
-    start = game.rules.fen(game.positions[0])
     return GameEntry(
         number=pairing.number,
         round=pairing.round,
         first=names[pairing.first],
         second=names[pairing.second],
         opening=pairing.opening,
-        start_fen=None if start == game.rules.fen(game.rules.position()) else start,
+        start_fen=start_of(game),
         moves=game.uci_moves(),
         opening_plies=played.opening_plies,
         result=played.result,

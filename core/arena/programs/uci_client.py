@@ -37,11 +37,52 @@ NO_MOVES = ("(none)", "0000", "(null)", "NULL", "none", "")
 """Texts that engines write instead of a move if they find none."""
 
 
+def parse_option(line: str) -> UciOption | None:
+    """Parse `option name N type T [default D] [var V]…`; names and values may contain spaces."""
+    fields: dict[str, list[str]] = {"name": [], "type": [], "default": [], "var": []}
+    word = ""
+    for token in line.split()[1:]:
+        if token in fields and (token == "var" or not fields[token]):
+            word = token
+            if token == "var":
+                fields["var"].append("")
+        elif token in ("min", "max"):
+            word = ""
+        elif word == "var":
+            fields["var"][-1] = f"{fields['var'][-1]} {token}".strip()
+        elif word:
+            fields[word].append(token)
+    if not fields["name"] or not fields["type"]:
+        return None
+    return UciOption(
+        " ".join(fields["name"]),
+        fields["type"][0],
+        " ".join(fields["default"]),
+        tuple(fields["var"]),
+    )
+
+
+def parse_ucci_option(line: str) -> UciOption | None:
+    """Parse `option NAME type T [min N] [max N] [var V]… [default D]`; names and values are
+    words."""
+    words = line.split()
+    if len(words) < 4 or words[2] != "type" or words[3] not in UCCI_OPTION_KINDS:
+        return None
+    choices = tuple(words[i + 1] for i in range(4, len(words) - 1) if words[i] == "var")
+    default = ""
+    if "default" in words[4:]:
+        at = words.index("default", 4)
+        default = words[at + 1] if at + 1 < len(words) else ""
+    return UciOption(words[1], words[3], default, choices)
+
+
 class UciClient(EngineProcess):
     """One engine process that speaks UCI."""
 
     hello = "uci"
     """First line of the client; the engine answers with this word and `ok`."""
+    read_option = staticmethod(parse_option)
+    """Parses the declaration of an option; None if the line is not one."""
 
     def __init__(
         self,
@@ -84,10 +125,6 @@ class UciClient(EngineProcess):
                 option = self.read_option(line)
                 if option is not None:
                     self.options[option.name.lower()] = option
-
-    def read_option(self, line: str) -> UciOption | None:
-        """Parse the declaration of an option; None if the line is not one."""
-        return parse_option(line)
 
     def greeted(self) -> None:
         """Called after the handshake, before options are set."""
@@ -202,11 +239,9 @@ class UcciClient(UciClient):
     """One engine process that speaks UCCI."""
 
     hello = "ucci"
+    read_option = staticmethod(parse_ucci_option)
     millisec = False
     """True if the engine expects times in milliseconds instead of seconds."""
-
-    def read_option(self, line: str) -> UciOption | None:
-        return parse_ucci_option(line)
 
     def greeted(self) -> None:
         self.millisec = "usemillisec" in self.options
@@ -256,45 +291,6 @@ def _says_more(text: str, before: str) -> bool:
     if " score " not in text and " score " in before:
         return False
     return not _is_bound(text) or _is_bound(before)
-
-
-def parse_option(line: str) -> UciOption | None:
-    """Parse `option name N type T [default D] [var V]…`; names and values may contain spaces."""
-    fields: dict[str, list[str]] = {"name": [], "type": [], "default": [], "var": []}
-    word = ""
-    for token in line.split()[1:]:
-        if token in fields and (token == "var" or not fields[token]):
-            word = token
-            if token == "var":
-                fields["var"].append("")
-        elif token in ("min", "max"):
-            word = ""
-        elif word == "var":
-            fields["var"][-1] = f"{fields['var'][-1]} {token}".strip()
-        elif word:
-            fields[word].append(token)
-    if not fields["name"] or not fields["type"]:
-        return None
-    return UciOption(
-        " ".join(fields["name"]),
-        fields["type"][0],
-        " ".join(fields["default"]),
-        tuple(fields["var"]),
-    )
-
-
-def parse_ucci_option(line: str) -> UciOption | None:
-    """Parse `option NAME type T [min N] [max N] [var V]… [default D]`; names and values are
-    words."""
-    words = line.split()
-    if len(words) < 4 or words[2] != "type" or words[3] not in UCCI_OPTION_KINDS:
-        return None
-    choices = tuple(words[i + 1] for i in range(4, len(words) - 1) if words[i] == "var")
-    default = ""
-    if "default" in words[4:]:
-        at = words.index("default", 4)
-        default = words[at + 1] if at + 1 < len(words) else ""
-    return UciOption(words[1], words[3], default, choices)
 
 
 def _words_of(limits: Mapping[str, int]) -> str:
