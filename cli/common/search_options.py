@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from variant_ai.api import Engine
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.game import Game
-    from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.core.spec.schema import VariantSpec
 
@@ -246,8 +245,12 @@ def limits_option(simulations: int) -> Callable[[F], F]:
     def decorate(command: F) -> F:
         @functools.wraps(command)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
+            from variant_ai.core.search.move.limits import Limits
+
             visits, seconds = kwargs.pop("simulations"), kwargs.pop("movetime")
-            return command(*args, limits=_limits(visits, seconds, simulations), **kwargs)
+            if visits is None and seconds is None:
+                visits = simulations
+            return command(*args, limits=Limits(simulations=visits, movetime=seconds), **kwargs)
 
         add = with_options(
             click.option(
@@ -270,14 +273,6 @@ def limits_option(simulations: int) -> Callable[[F], F]:
         return add(wrapped)  # type: ignore[return-value]
 
     return decorate
-
-
-def _limits(visits: int | None, seconds: float | None, default: int) -> Limits:
-    from variant_ai.core.search.move.limits import Limits
-
-    if visits is None and seconds is None:
-        visits = default
-    return Limits(simulations=visits, movetime=seconds)
 
 
 def is_file(given: str) -> bool:

@@ -98,7 +98,6 @@ PV_PLIES = 8
     "-o",
     "--output",
     type=FILE,
-    metavar="FILE",
     help="Annotated PGN of the games; compressed if its name ends in .gz, .xz or .zst.",
 )
 @replace_option

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from variant_ai.api import Engine
     from variant_ai.core.analysis.annotated_game import GameAnalysis
     from variant_ai.core.data.game_record import GameRecord
-    from variant_ai.core.data.store.game_store import Store
     from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
@@ -60,21 +59,9 @@ class GamesAnalysis:
         self.bar: Progress | None = None
         self.task: TaskID | None = None
 
-    def _add_all(self, store: Store) -> int:
-        """Analyse the games of a store; return the number of skipped games, 0.
-
-        A game has its number in the store here, not that in the file it came from.
-        """
-        from dataclasses import replace
-
-        for index in range(len(store)):
-            if self.interrupt() or self._has_all():
-                break
-            self.add(replace(store.game(index), number=index + 1))
-        return 0
-
     def run(self, path: str, output: Path | None, as_json: bool) -> int:
         import contextlib
+        from dataclasses import replace
 
         from variant_ai.core.data.read.importer import Importer
         from variant_ai.core.data.store.blocks import is_store
@@ -96,7 +83,12 @@ class GamesAnalysis:
         with opened as self.file, progress(quiet=as_json) as self.bar:
             self.task = self.bar.add_task("positions", total=None)
             if is_store(Path(path)):
-                skipped = self._add_all(Store(Path(path), spec))
+                store, skipped = Store(Path(path), spec), 0
+                for index in range(len(store)):
+                    if self.interrupt() or self._has_all():
+                        break
+                    # its number in the store, not that in the file it came from
+                    self.add(replace(store.game(index), number=index + 1))
             else:
                 skipped = importer.run([path], self).skipped.total()
             if not self.done:  # raised here, so that no file is left

@@ -105,13 +105,11 @@ class Protocol(click.ParamType):  # type: ignore[type-arg]  # click 8.1 has no a
 @click.option(
     "--log-protocol",
     type=FILE,
-    metavar="FILE",
     help="Write every line of input and output to a file, with its time.",
 )
 @click.option(
     "--replay",
     type=EXISTING_FILE,
-    metavar="FILE",
     help="Read the client's lines from such a file instead of standard input.",
 )
 def command(

@@ -83,7 +83,6 @@ HELP = """\
 @click.option(
     "--save",
     type=FILE,
-    metavar="FILE",
     help="Append the game to a PGN file at the end.",
 )
 def command(

@@ -159,7 +159,6 @@ class ProgramPlayer(Player, Generic[Client]):
             depth=answer.depth,
             nodes=answer.nodes,
             seconds=answer.seconds,
-            draw_offered=answer.claim == "draw",
             candidates=self._candidates(game, answer),
         )
 
