@@ -129,12 +129,10 @@ def _printable(text: str) -> str:
     return text
 
 
-def _line(most: int) -> Any:
-    """Type of a line of printable text of so many characters."""
-    return Annotated[str, Field(max_length=most), AfterValidator(_printable)]
-
-
-_Name = _line(MAX_WORD)
+_PRINTABLE = AfterValidator(_printable)
+Name = Annotated[str, Field(max_length=MAX_WORD), _PRINTABLE]
+Move = Annotated[str, Field(max_length=20), _PRINTABLE]
+Line = Annotated[list[Move], Field(max_length=64)]
 _STRICT = ConfigDict(strict=True, extra="forbid")
 
 
@@ -152,26 +150,24 @@ class Tags(BaseModel):
 
     model_config = _STRICT
 
-    Event: _Name = ""
-    White: _Name = ""
-    Black: _Name = ""
-    Date: _Name = ""
+    Event: Name = ""
+    White: Name = ""
+    Black: Name = ""
+    Date: Name = ""
     Result: Literal["1-0", "0-1", "1/2-1/2", "*"] = "*"
-    Termination: _Name = ""
+    Termination: Name = ""
 
 
 @cache
 def field_types(limits: VisitorLimits) -> dict[str, TypeAdapter[Any]]:
     """Types of fields by the kinds in `MESSAGES`."""
-    moves = list[_line(20)]  # type: ignore[misc]
-    line = Annotated[moves, Field(max_length=64)]
     from_0 = Annotated[int, Field(ge=0, le=MAX_ID)]
     types: dict[str, Any] = {
-        "name": _Name,
-        "text": _line(MAX_TEXT),
+        "name": Name,
+        "text": Annotated[str, Field(max_length=MAX_TEXT), _PRINTABLE],
         "long": Annotated[str, Field(max_length=limits.spec, pattern=r"^[^\x00]*$")],
-        "moves": Annotated[moves, Field(max_length=limits.moves)],
-        "lines": Annotated[list[line], Field(max_length=64)],
+        "moves": Annotated[list[Move], Field(max_length=limits.moves)],
+        "lines": Annotated[list[Line], Field(max_length=64)],
         "tags": Tags,
         "clock": Clock,
         "seconds": Annotated[float, Field(ge=0, le=limits.seconds)],
