@@ -144,7 +144,9 @@ def command(
     if log_protocol is not None or replay is not None:
         from variant_ai.core.engine.protocol_log import ProtocolLog, Replay
 
-        file = log_protocol and log_protocol.open("w", encoding="utf-8", errors="replace")
+        file = None
+        if log_protocol is not None:
+            file = log_protocol.open("w", encoding="utf-8", errors="replace")
         if replay is None:
             log = ProtocolLog(file)
         else:
