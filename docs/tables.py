@@ -65,11 +65,15 @@ def model_rows(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
             default = str(default).lower()
         elif default in (None, [], {}) or inner:
             default = ""
-        yield f"`{key}`", _accepted(value), str(default), value.get("description", "")
+        yield f"`{key}`", _accepted(value), str(default), _meaning(value)
         for name, part in inner.get("properties", {}).items():
-            meaning = part.get("description", "")
             default = part.get("default") or ""
-            yield f"`{key}: {name}`", _accepted(part), str(default), meaning
+            yield f"`{key}: {name}`", _accepted(part), str(default), _meaning(part)
+
+
+def _meaning(part: dict[str, Any]) -> str:
+    """Description of a field, on one line."""
+    return " ".join(str(part.get("description", "")).split())
 
 
 def section_rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ...]]:

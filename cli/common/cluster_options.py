@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from variant_ai.cli.common.console import F
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
     from variant_ai.core.nets.interface import NetworkBuilder
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def ray_option(work: str) -> Callable[[F], F]:

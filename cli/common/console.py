@@ -107,11 +107,19 @@ def _complete_variant(_ctx: click.Context, _param: click.Parameter, incomplete: 
     return sorted(name for name in registry().variants if name.startswith(incomplete))
 
 
-def json_option(command: F) -> F:
-    """Add `--json`, passed to the command as `as_json: bool`; print with `print_json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(
-        command
-    )
+def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Add several options to a command, in the order in which its help lists them."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+"""`--json`, passed to the command as `as_json: bool`; print with `print_json`."""
 
 
 def seed_option() -> Callable[[F], F]:
@@ -224,17 +232,11 @@ def print_json(value: object) -> None:
 
 
 def _jsonable(value: Any) -> Any:
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
+    from pydantic_core import to_jsonable_python
+
     if isinstance(value, (set, frozenset)):
         return sorted(value)
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json", by_alias=True)
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: getattr(value, name) for name in value.__dataclass_fields__}
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} is not JSON")
+    return to_jsonable_python(value, fallback=lambda scalar: scalar.tolist())
 
 
 def note(text: str) -> None:

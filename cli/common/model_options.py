@@ -60,7 +60,10 @@ class ModelCommand(click.Command):
         if self._fields is None:
             module, _, name = self._model.partition(":")
             model = getattr(importlib.import_module(module), name)
-            options = _named_options(model) if self._options is None else self._options
+            options = self._options
+            if options is None:
+                extras = {name: _extra(field) for name, field in model.model_fields.items()}
+                options = {one["option"]: name for name, one in extras.items() if "option" in one}
             options = {text: path for text, path in options.items() if path not in self._without}
             self._fields = tuple(options.values())
             names = [param.name for param in self.params]
@@ -85,12 +88,6 @@ class ModelCommand(click.Command):
 
 def _extra(field: FieldInfo) -> Mapping[str, Any]:
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-
-
-def _named_options(model: type[BaseModel]) -> dict[str, str]:
-    """Options that the fields of a model name: `--option METAVAR` -> field."""
-    extras = {name: _extra(field) for name, field in model.model_fields.items()}
-    return {extra["option"]: name for name, extra in extras.items() if "option" in extra}
 
 
 def _option(text: str, path: str, model: type[BaseModel]) -> click.Option:

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from variant_ai.cli.common.console import COUNT
+from variant_ai.cli.common.console import COUNT, with_options
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def size_options(command: F) -> F:
-    """Add `--blocks`, `--channels`, `--size NAME=VALUE`; read them with `net_size`."""
-    for option in (
-        click.option(
-            "--size",
-            "sizes",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Another option of the net, e.g. value_channels=4 (`variant-ai nets NAME`).",
-        ),
-        click.option("--channels", type=COUNT, help="Channels of the net's tower."),
-        click.option("--blocks", type=COUNT, help="Blocks of the net's tower."),
-    ):
-        command = option(command)
-    return command
+size_options = with_options(
+    click.option("--blocks", type=COUNT, help="Blocks of the net's tower."),
+    click.option("--channels", type=COUNT, help="Channels of the net's tower."),
+    click.option(
+        "--size",
+        "sizes",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Another option of the net, e.g. value_channels=4 (`variant-ai nets NAME`).",
+    ),
+)
+"""`--blocks`, `--channels`, `--size NAME=VALUE`; read them with `net_size`."""
+device_option = click.option(
+    "--device",
+    default="auto",
+    metavar="auto|cpu|cuda",
+    help="Device for computing; auto uses a GPU if there is one.",
+)
+"""`--device auto|cpu|cuda|cuda:N`, passed to the command as `device: str`."""
 
 
 def net_size(blocks: int | None, channels: int | None, sizes: tuple[str, ...]) -> dict[str, Any]:
@@ -49,16 +49,6 @@ def _value(text: str) -> int | bool | str | None:
         return int(text)
     except ValueError:
         return text
-
-
-def device_option(command: F) -> F:
-    """Add `--device auto|cpu|cuda|cuda:N`, passed to the command as `device: str`."""
-    return click.option(
-        "--device",
-        default="auto",
-        metavar="auto|cpu|cuda",
-        help="Device for computing; auto uses a GPU if there is one.",
-    )(command)
 
 
 def let_threads_sleep() -> None:

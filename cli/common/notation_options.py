@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
+
+from variant_ai.cli.common.console import F
 
 if TYPE_CHECKING:
     from variant_ai.core.data.read.game_reader import GameReader
     from variant_ai.core.data.read.resolve import Resolver
     from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.spec.schema import VariantSpec
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def notation_option(default: str = "uci") -> Callable[[F], F]:

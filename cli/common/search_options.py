@@ -7,28 +7,27 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from variant_ai.cli.common.console import (
     COUNT,
+    F,
     FiniteRange,
     NetPath,
     fail,
     load_variant,
     note,
+    with_options,
 )
 
 if TYPE_CHECKING:
     from variant_ai.api import Engine
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.game import Game
-    from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.core.spec.schema import VariantSpec
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def fail_if_over(game: Game) -> None:
@@ -114,7 +113,7 @@ def net_options(command: F) -> F:
         chosen = {name: kwargs.pop(name) for name in names}
         return command(*args, net=NetChoice(**chosen), **kwargs)
 
-    options = (
+    add = with_options(
         click.option(
             "-m",
             "--model",
@@ -159,9 +158,7 @@ def net_options(command: F) -> F:
             help="Setting of the search, see docs/search.md; may be given several times.",
         ),
     )
-    for option in reversed(options):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[return-value]
+    return add(wrapped)  # type: ignore[return-value]
 
 
 def search_params(spec: VariantSpec, net: NetChoice) -> SearchParams:
@@ -248,10 +245,14 @@ def limits_option(simulations: int) -> Callable[[F], F]:
     def decorate(command: F) -> F:
         @functools.wraps(command)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            visits, seconds = kwargs.pop("simulations"), kwargs.pop("movetime")
-            return command(*args, limits=_limits(visits, seconds, simulations), **kwargs)
+            from variant_ai.core.search.move.limits import Limits
 
-        options = (
+            visits, seconds = kwargs.pop("simulations"), kwargs.pop("movetime")
+            if visits is None and seconds is None:
+                visits = simulations
+            return command(*args, limits=Limits(simulations=visits, movetime=seconds), **kwargs)
+
+        add = with_options(
             click.option(
                 "-n",
                 "--nodes",
@@ -269,19 +270,9 @@ def limits_option(simulations: int) -> Callable[[F], F]:
                 help="Seconds for each position.",
             ),
         )
-        for option in reversed(options):
-            wrapped = option(wrapped)
-        return wrapped  # type: ignore[return-value]
+        return add(wrapped)  # type: ignore[return-value]
 
     return decorate
-
-
-def _limits(visits: int | None, seconds: float | None, default: int) -> Limits:
-    from variant_ai.core.search.move.limits import Limits
-
-    if visits is None and seconds is None:
-        visits = default
-    return Limits(simulations=visits, movetime=seconds)
 
 
 def is_file(given: str) -> bool:

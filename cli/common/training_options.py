@@ -14,6 +14,7 @@ from variant_ai.cli.common.console import (
     load_variant,
     note,
     variant_option,
+    with_options,
 )
 from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.network_options import net_size, size_options
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 SAMPLE_NET, SAMPLE_SIZE, SAMPLE_BATCH = "alphazero-8v-map", {"blocks": 4, "channels": 48}, 128
 """For a few minutes on a CPU: plain convolutions do two or three times the operations of depthwise
 ones in the same time there, and small batches give more steps."""
-_OPTIONS = (
+_add_options = with_options(
     variant_option(required=False),
     click.option(
         "--data",
@@ -66,12 +67,10 @@ def training_command(
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
-        for option in reversed(_OPTIONS):
-            function = option(function)
         make = click.command(
             cls=ModelCommand, model=_MODEL, before="blocks", without=without, epilog=epilog
         )
-        return make(function)
+        return make(_add_options(function))
 
     return decorate
 

@@ -107,7 +107,8 @@ def _print(check: Check) -> None:
 
 def run_checks(seconds: float) -> Iterator[Check]:
     """Yield all findings in order."""
-    yield _check_python()
+    system = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield Check("python", "ok", system)
     yield from _check_packages()
     broken: set[str] = set()
     yield from _check_imports(broken)
@@ -123,11 +124,6 @@ def run_checks(seconds: float) -> Iterator[Check]:
 
 
 # --- the checks ----------------------------------------------------------------------------------
-
-
-def _check_python() -> Check:
-    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    return Check("python", "ok", found)
 
 
 def _check_packages() -> Iterator[Check]:

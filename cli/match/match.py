@@ -68,7 +68,6 @@ if TYPE_CHECKING:
 @click.option(
     "--config",
     type=EXISTING_FILE,
-    metavar="FILE",
     help="YAML file with the settings of the match; other options override the file.",
 )
 @click.option(

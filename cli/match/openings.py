@@ -54,7 +54,6 @@ LINES = 1000
     "--from-book",
     "book",
     type=EXISTING_FILE,
-    metavar="FILE",
     help="Polyglot book whose moves are sampled by weight; for variants with the board and the pieces "
     "of chess.",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -220,26 +221,18 @@ def command(
     return EXIT_INTERRUPTED if interrupt() else 0
 
 
+@dataclass
 class _Matches:
     """Plays the matches of the tuner."""
 
-    def __init__(
-        self,
-        rules: Rules,
-        base: dict[str, Any],
-        limit: dict[str, Any],
-        openings: tuple[Opening, ...],
-        concurrency: int,
-        seed: int,
-    ) -> None:
-        self.rules = rules
-        self.base = base
-        self.limit = limit
-        self.openings = openings
-        self.concurrency = concurrency
-        self.seed = seed
-        self.stopped = False
-        self._tournament: Tournament | None = None
+    rules: Rules
+    base: dict[str, Any]
+    limit: dict[str, Any]
+    openings: tuple[Opening, ...]
+    concurrency: int
+    seed: int
+    stopped: bool = False
+    _tournament: Tournament | None = None
 
     def stop(self) -> None:
         self.stopped = True

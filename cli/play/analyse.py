@@ -30,9 +30,8 @@ from variant_ai.cli.common.search_options import (
     fail_if_over,
     is_file,
     limits_option,
-    load_evaluator,
+    load_engine,
     net_options,
-    search_params,
 )
 from variant_ai.cli.common.store_options import open_store
 from variant_ai.cli.play.analyse_games import GamesAnalysis
@@ -42,7 +41,6 @@ from variant_ai.core.system.text_tables import counted
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.game import Game
-    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.move.limits import Limits
@@ -100,7 +98,6 @@ PV_PLIES = 8
     "-o",
     "--output",
     type=FILE,
-    metavar="FILE",
     help="Annotated PGN of the games; compressed if its name ends in .gz, .xz or .zst.",
 )
 @replace_option
@@ -135,36 +132,28 @@ def command(
     Annotated games keep headers and comments, but not variations and glyphs. Ctrl-C keeps the
     finished part.
     """
-    from variant_ai.plugins import registry
+    from variant_ai.api import Position
 
     from_file = len(what) == 1 and is_file(what[0])
     spec = _spec_of(what[0], variant) if from_file else load_variant(_require_variant(variant))
     chosen = load_notation(spec, notation)
-    params = search_params(spec, net)
     _check_usage(what, from_file, moves, [p for p in (svg, png) if p], number, output, replace)
-    rules = registry().rules(spec)
     game = None
     if not from_file:
-        game = _game(rules, " ".join(what), moves)
-    evaluator = load_evaluator(spec, net, params.batch_size)
-    from variant_ai.core.search.interface import make_search
-
-    search = make_search(spec, evaluator, params, rules=rules)
-    try:
-        with stop_on_signal() as interrupt:
-            interrupt.stops.append(search.stop)
-            if game is None:
-                games = GamesAnalysis(
-                    search, rules, chosen, limits, evaluator.name, interrupt, number
-                )
-                return games.run(spec, what[0], output, as_json)
-            report = _search(search, game, limits, multipv, chosen, as_json)
-    finally:
-        search.close()
+        fen = " ".join(what)
+        _require_no_file_name(fen)
+        game = Position(spec, fen, moves).game
+        fail_if_over(game)
+    with load_engine(spec, net) as engine, stop_on_signal() as interrupt:
+        interrupt.stops.append(engine.search.stop)
+        if game is None:
+            games = GamesAnalysis(engine, chosen, limits, interrupt, number)
+            return games.run(what[0], output, as_json)
+        report = _search(engine.search, game, limits, multipv, chosen, as_json)
     if svg or png:
         _draw(spec, game, report, arrows, flip, svg, png)
     if as_json:
-        print_json(_position_json(spec, game, report, chosen, evaluator))
+        print_json(_position_json(spec, game, report, chosen, engine.evaluator))
     else:
         _print(spec, game, report, chosen)
     return EXIT_INTERRUPTED if interrupt() else 0
@@ -221,17 +210,6 @@ def _require_no_file_name(fen: str) -> None:
 # --- a position --------------------------------------------------------------------------------
 
 
-def _game(rules: Rules, fen: str, moves: str) -> Game:
-    """The game to analyse. Fails if it is over."""
-    from variant_ai.core.rules.game import Game
-    from variant_ai.core.rules.text.fen import fen_or_start
-
-    _require_no_file_name(fen)
-    game = Game.from_uci(rules, fen_or_start(fen), moves.split())
-    fail_if_over(game)
-    return game
-
-
 def _search(
     search: BaseSearch, game: Game, limits: Limits, multipv: int, notation: Notation, quiet: bool
 ) -> Report:
@@ -260,9 +238,8 @@ def _progress_note(game: Game, report: Report, notation: Notation) -> str:
 def _print(spec: VariantSpec, game: Game, report: Report, notation: Notation) -> None:
     from variant_ai.core.draw import board_text
 
-    last = game.moves[-1] if game.moves else None
     tty = sys.stdout.isatty()
-    click.echo(board_text(spec, game.position, last_move=last, signs=tty, colour=tty))
+    click.echo(board_text(game, signs=tty, colour=tty))
     click.echo()
     print_facts(
         [

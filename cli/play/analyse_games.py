@@ -23,15 +23,12 @@ from variant_ai.core.system.text_tables import counted
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from variant_ai.api import Engine
     from variant_ai.core.analysis.annotated_game import GameAnalysis
     from variant_ai.core.data.game_record import GameRecord
-    from variant_ai.core.data.store.game_store import Store
-    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.text.notation import Notation
-    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
-    from variant_ai.core.spec.schema import VariantSpec
     from variant_ai.core.system.interrupts import Interrupt
 
 PLAYERS = ("white", "black")
@@ -42,19 +39,16 @@ class GamesAnalysis:
 
     def __init__(
         self,
-        search: BaseSearch,
-        rules: Rules,
+        engine: Engine,
         notation: Notation,
         limits: Limits,
-        evaluator: str,
         interrupt: Interrupt,
         number: int | None,
     ) -> None:
-        self.search = search
-        self.rules = rules
+        self.search, self.rules = engine.search, engine.rules
         self.notation = notation
         self.limits = limits
-        self.annotator = f"variant-ai {__version__} ({evaluator})"
+        self.annotator = f"variant-ai {__version__} ({engine.evaluator.name})"
         self.interrupt = interrupt
         self.number = number
         self.seen = 0
@@ -65,27 +59,16 @@ class GamesAnalysis:
         self.bar: Progress | None = None
         self.task: TaskID | None = None
 
-    def _add_all(self, store: Store) -> int:
-        """Analyse the games of a store; return the number of skipped games, 0.
-
-        A game has its number in the store here, not that in the file it came from.
-        """
-        from dataclasses import replace
-
-        for index in range(len(store)):
-            if self.interrupt() or self._has_all():
-                break
-            self.add(replace(store.game(index), number=index + 1))
-        return 0
-
-    def run(self, spec: VariantSpec, path: str, output: Path | None, as_json: bool) -> int:
+    def run(self, path: str, output: Path | None, as_json: bool) -> int:
         import contextlib
+        from dataclasses import replace
 
         from variant_ai.core.data.read.importer import Importer
         from variant_ai.core.data.store.blocks import is_store
         from variant_ai.core.data.store.game_store import Store
         from variant_ai.core.data.write.text_output import text_file
 
+        spec = self.rules.spec
         importer = Importer(
             readers=list(readers(spec).values()),
             make_resolver=lambda: make_resolver(spec),
@@ -100,7 +83,12 @@ class GamesAnalysis:
         with opened as self.file, progress(quiet=as_json) as self.bar:
             self.task = self.bar.add_task("positions", total=None)
             if is_store(Path(path)):
-                skipped = self._add_all(Store(Path(path), spec))
+                store, skipped = Store(Path(path), spec), 0
+                for index in range(len(store)):
+                    if self.interrupt() or self._has_all():
+                        break
+                    # its number in the store, not that in the file it came from
+                    self.add(replace(store.game(index), number=index + 1))
             else:
                 skipped = importer.run([path], self).skipped.total()
             if not self.done:  # raised here, so that no file is left

@@ -105,13 +105,11 @@ class Protocol(click.ParamType):  # type: ignore[type-arg]  # click 8.1 has no a
 @click.option(
     "--log-protocol",
     type=FILE,
-    metavar="FILE",
     help="Write every line of input and output to a file, with its time.",
 )
 @click.option(
     "--replay",
     type=EXISTING_FILE,
-    metavar="FILE",
     help="Read the client's lines from such a file instead of standard input.",
 )
 def command(
@@ -129,10 +127,10 @@ def command(
     """
     from variant_ai.cli.common.search_options import name_values
     from variant_ai.core.engine.line_io import (
-        LineReader,
         LineWriter,
         claim_stdout,
         prepare_process,
+        read_lines,
     )
     from variant_ai.core.engine.protocols.uci import Identity
     from variant_ai.core.engine.session import Session
@@ -142,15 +140,18 @@ def command(
         fail(f"--model {model}: there is no such file or folder")
     builder, variant = _engine_builder(variant, model)
     log = None
-    lines: Iterable[InputLine] = LineReader(0)
+    lines: Iterable[InputLine] = read_lines(0)
     if log_protocol is not None or replay is not None:
-        from variant_ai.core.engine.protocol_log import ProtocolLog, Replay, ReplayLog
+        from variant_ai.core.engine.protocol_log import ProtocolLog, Replay
 
+        file = None
         if log_protocol is not None:
-            log = ProtocolLog(log_protocol.open("w", encoding="utf-8", errors="replace"))
-        if replay is not None:
+            file = log_protocol.open("w", encoding="utf-8", errors="replace")
+        if replay is None:
+            log = ProtocolLog(file)
+        else:
             lines = replayed = Replay(replay)
-            log = ReplayLog(replayed.on_output, log)
+            log = ProtocolLog(file, replayed.on_output)
     write = LineWriter(claim_stdout())
     sys.setswitchinterval(SWITCH_INTERVAL)
     prepare_process()

@@ -83,7 +83,6 @@ HELP = """\
 @click.option(
     "--save",
     type=FILE,
-    metavar="FILE",
     help="Append the game to a PGN file at the end.",
 )
 def command(
@@ -169,7 +168,6 @@ class _Match:
         self.flipped = side == 1
         self.resigned: int | None = None
         """Colour that has resigned."""
-        self._start_fen = self.rules.fen(game.positions[0])
         every = notations(self.spec)
         self._notations = sorted(every.values(), key=lambda one: one.name != "uci")  # UCI first
         self._commands: dict[str, Callable[[str], None]] = {
@@ -211,18 +209,9 @@ class _Match:
 
         from variant_ai.core.draw.terminal import board_text
 
-        last = self.game.moves[-1] if self.game.moves else None
+        colour = sys.stdout.isatty()
         click.echo()
-        click.echo(
-            board_text(
-                self.spec,
-                self.game.position,
-                last_move=last,
-                signs=self.signs,
-                colour=sys.stdout.isatty(),
-                flipped=self.flipped,
-            )
-        )
+        click.echo(board_text(self.game, signs=self.signs, colour=colour, flipped=self.flipped))
 
     # --- the person ----------------------------------------------------------------------------
 
@@ -352,6 +341,7 @@ class _Match:
 
     def pgn(self) -> str:
         from variant_ai import __version__
+        from variant_ai.core.arena.games.openings import start_of
         from variant_ai.core.data.game_record import GameRecord
         from variant_ai.core.data.write.pgn_writer import pgn_text
 
@@ -359,14 +349,12 @@ class _Match:
         names = [engine, engine]
         if self.side >= 0:
             names[self.side] = "Human"
-        start = self.game.positions[0]
-        is_usual = self.rules.fen(start) == self.rules.fen(self.rules.position())
         outcome = self.game.outcome()
         ended = outcome.reason if outcome else "resignation" if self.resigned is not None else ""
         record = GameRecord(
             variant=self.spec.variant,
             moves=list(self.game.moves),
-            start_fen=None if is_usual else self._start_fen,
+            start_fen=start_of(self.game),
             result=self._result(),  # type: ignore[arg-type]
             white=names[0],
             black=names[1],

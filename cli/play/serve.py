@@ -35,7 +35,7 @@ def command(variant: str | None, net: NetChoice) -> None:
     `final: true`. docs/api.md describes all fields.
     """
     from variant_ai.core.engine.json_service import JsonService
-    from variant_ai.core.engine.line_io import LineReader, LineWriter, claim_stdout
+    from variant_ai.core.engine.line_io import LineWriter, claim_stdout, read_lines
 
     if variant is not None:
         load_variant(variant)
@@ -47,7 +47,7 @@ def command(variant: str | None, net: NetChoice) -> None:
         version=__version__,
     )
     try:
-        service.run(LineReader(0))
+        service.run(read_lines(0))
     except KeyboardInterrupt:
         exit_at_once(EXIT_INTERRUPTED)
     if write.is_broken:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -58,17 +58,24 @@ if TYPE_CHECKING:
     help="Folder whose runs the page shows; may be given several times.  [default: runs]",
 )
 @click.option("--workers", type=COUNT, default=1, help="Processes that search.")
-@click.option("--allow-nodes", type=COUNT, default=1_000_000, help="Most nodes of one search.")
+@click.option(
+    "--allow-nodes", "nodes", type=COUNT, default=1_000_000, help="Most nodes of one search."
+)
 @click.option(
     "--allow-seconds",
+    "seconds",
     type=FiniteRange(min=0.01),
     default=600.0,
     help="Longest search, in seconds.",
 )
 @click.option(
-    "--allow-searches", type=COUNT, default=4, help="Searches of one visitor that run or wait."
+    "--allow-searches",
+    "searches",
+    type=COUNT,
+    default=4,
+    help="Searches of one visitor that run or wait.",
 )
-@click.option("--allow-visitors", type=COUNT, default=200, help="Open pages.")
+@click.option("--allow-visitors", "visitors", type=COUNT, default=200, help="Open pages.")
 def command(
     port: int,
     host: str,
@@ -78,10 +85,7 @@ def command(
     players: tuple[str, ...],
     runs: tuple[Path, ...],
     workers: int,
-    allow_nodes: int,
-    allow_seconds: float,
-    allow_searches: int,
-    allow_visitors: int,
+    **limits: Any,
 ) -> None:
     """Play, analyse and watch nets learn in the browser, in any variant.
 
@@ -90,12 +94,6 @@ def command(
     """
     from variant_ai.core.web.web_settings import VisitorLimits, WebSettings, is_loopback
 
-    limits = VisitorLimits(
-        nodes=allow_nodes,
-        seconds=allow_seconds,
-        searches=allow_searches,
-        visitors=allow_visitors,
-    )
     folders = runs or tuple(folder for folder in (Path("runs"),) if folder.is_dir())
     for folder in folders:
         if not folder.is_dir():
@@ -106,7 +104,7 @@ def command(
         token=_token(token, is_local=is_loopback(host)),
         workers=workers,
         runs=folders,
-        limits=limits,
+        limits=VisitorLimits(**limits),
     )
     _run(settings, _nets(nets), _players(players), browser=browser)
 

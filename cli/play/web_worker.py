@@ -5,13 +5,15 @@ It reads questions as JSON lines and ends when its input does.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from variant_ai import __version__
+from variant_ai.core.errors import VariantAIError
 
 if TYPE_CHECKING:
     from variant_ai.core.data.read.game_reader import GameReader
@@ -88,13 +90,26 @@ def _make_player(spec: VariantSpec, text: str) -> VariantEngine:
     return PlayerEngine(rules, make_player(parse_player(text), rules))
 
 
+def answer(
+    question: dict[str, Any], actions: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]
+) -> dict[str, Any]:
+    """Answer a question by its `action`: an object with `id`, and `error` if there is no answer."""
+    id = question.get("id")
+    try:
+        return {**actions[str(question["action"])](question), "id": id}
+    except VariantAIError as error:
+        return {"id": id, "error": str(error)}
+    except Exception as error:  # one question must not end the process
+        return {"id": id, "error": f"{type(error).__name__}: {error}"}
+
+
 def _log(text: str) -> None:
     print(text, file=sys.stderr)
 
 
 def main(kind: str, *folders: str) -> None:
     """Answer questions until the input ends. folders: those of runs."""
-    from variant_ai.core.engine.line_io import LineReader, LineWriter, claim_stdout
+    from variant_ai.core.engine.line_io import LineWriter, claim_stdout, read_lines
     from variant_ai.core.system.child_processes import leave_signals_to_parent
 
     leave_signals_to_parent(last_work=2.0)
@@ -112,10 +127,8 @@ def main(kind: str, *folders: str) -> None:
             version=__version__,
             actions=ACTIONS,
             most_engines=KEPT_ENGINES,
-        ).run(LineReader(0))
+        ).run(read_lines(0))
         return
-    from variant_ai.core.web.question_loop import answer_questions
-
     if kind == "reader":
         from variant_ai.core.web.run_service import RunService
 
@@ -124,7 +137,11 @@ def main(kind: str, *folders: str) -> None:
         from variant_ai.core.web.board_service import BoardService
 
         actions = BoardService(RegistrySource()).actions
-    answer_questions(LineReader(0), write, actions)
+    for line in read_lines(0):
+        if write.is_broken:
+            return
+        if line.text:
+            write(json.dumps(answer(json.loads(line.text), actions), ensure_ascii=False))
 
 
 if __name__ == "__main__":

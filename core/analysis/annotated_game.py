@@ -38,11 +38,6 @@ LINE_PLIES = 8
 """Plies of a better line in an annotated game."""
 
 
-def loss(best: float, played: float) -> float:
-    """Loss of value, 0 to 2; 0 if the move played turns out better than the best one."""
-    return max(0.0, best - played)
-
-
 def mark(lost: float) -> str:
     """`??`, `?`, `?!` or an empty text for a loss of value."""
     if lost >= BLUNDER:
@@ -87,10 +82,10 @@ class JudgedMove:
 
     @property
     def lost(self) -> float:
-        """Loss of value; 0 if the move is the search's best one."""
+        """Loss of value, 0 to 2; 0 if the move is the search's best one or turns out better."""
         if self.best is not None and self.best.move == self.move:
             return 0.0
-        return loss(self.value, self.value_played)
+        return max(0.0, self.value - self.value_played)
 
     @property
     def mark(self) -> str:

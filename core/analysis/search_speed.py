@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.encoding.encoding_kernels import encode_into
 from variant_ai.core.encoding.encoding_tables import InputTables
+from variant_ai.core.inference.backends.uniform_backend import UniformEvaluator
 from variant_ai.core.inference.choosing.evaluator_timing import random_planes
-from variant_ai.core.inference.interface import Evaluation, Evaluator
+from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.jit import Number, njit
 from variant_ai.core.jit.arrays import Floats2D
 from variant_ai.core.rules.game import Game, load_judge
@@ -51,21 +52,11 @@ PROFILED = 20_000
 """Simulations to profile a search with a uniform evaluator."""
 
 
-class Instant(Evaluator):
+class Instant(UniformEvaluator):
     """Gives equal policies and values of 0 at no cost; the search treats it like a net."""
 
     name = "instant"
-
-    def __init__(self, like: Evaluator) -> None:
-        self.info = like.info
-        self.planes_shape, self.actions = like.planes_shape, like.actions
-        self._logits = np.zeros((0, like.actions), np.float32)
-
-    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
-        count = len(planes)
-        if len(self._logits) < count:
-            self._logits = np.zeros((count, self.actions), np.float32)
-        return Evaluation(np.zeros(count, np.float32), self._logits[:count].copy())
+    is_uniform = False
 
 
 @dataclass(frozen=True)
@@ -284,7 +275,8 @@ def _profile(game: Game, evaluator: Evaluator, params: SearchParams) -> tuple[Ph
     """Profile a short search with an evaluator that costs nothing: with the uniform evaluator, all
     runs in compiled code, which has no clock."""
     seen = Speed()
-    with Search(game.rules.spec, Instant(evaluator), params, rules=game.rules) as search:
+    instant = Instant(evaluator.planes_shape, evaluator.actions)
+    with Search(game.rules.spec, instant, params, rules=game.rules) as search:
         search.set_game(game)
         search.run(Limits(simulations=4 * params.batch_size))
         before = time.thread_time()

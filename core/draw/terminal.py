@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from unicodedata import east_asian_width
 
 from variant_ai.core.draw.piece_images import sign
+from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
     Position,
@@ -21,24 +21,23 @@ _LIGHT_FIGURES = dict(zip("♚♛♜♝♞♟", "♔♕♖♗♘♙", strict=Tru
 
 
 def board_text(
-    spec: VariantSpec,
-    position: Position,
+    game: Game,
     *,
-    last_move: int | None = None,
     signs: bool = False,
     colour: bool = False,
     flipped: bool = False,
     first_rank: int = 1,
 ) -> str:
-    """Draw a position in lines, with the hands above and below, without a line end at the end.
+    """Draw a game's last position in lines, with the hands above and below, without a line end at the
+    end.
 
     signs: use the variant's signs (characters, figures) instead of FEN's letters. colour: use
     escape sequences for the colours of the players and for the last move, which is else put in
     brackets. first_rank: number of the first rank, 0 or 1.
     """
-    types = PieceTypes(spec)
+    spec, types, position = game.rules.spec, game.rules.types, game.position
     files, ranks = spec.board.files, spec.board.ranks
-    moved = () if last_move is None else move_squares(last_move)
+    moved = move_squares(game.moves[-1]) if game.moves else ()
     cells = [
         _cell(spec, types, int(position["board"][0, square]), signs)
         for square in range(files * ranks)
@@ -106,18 +105,13 @@ def _framed(text: str, code: int, moved: bool, colour: bool) -> str:
 def _hand(
     spec: VariantSpec, types: PieceTypes, position: Position, colour: int, signs: bool
 ) -> str:
-    held = "  ".join(_held(spec, types, position, colour, signs)) or "-"
-    return f"   hand: {held}"
-
-
-def _held(
-    spec: VariantSpec, types: PieceTypes, position: Position, colour: int, signs: bool
-) -> Iterator[str]:
+    held = []
     for index, kind in enumerate(types.hand_types):
         count = int(position["hands"][0, colour, index])
         if count:
             shown = _cell(spec, types, 1 + kind + 32 * colour, signs)
-            yield f"{shown} x {count}" if count > 1 else shown
+            held.append(f"{shown} x {count}" if count > 1 else shown)
+    return f"   hand: {'  '.join(held) or '-'}"
 
 
 def _width(text: str) -> int:

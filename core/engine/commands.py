@@ -71,14 +71,10 @@ class Go(NamedTuple):
         """Return a search of so many nodes if words were not understood and no limit is left: the
         client expects an answer, and without a limit there would be none before `stop`."""
         given = (self.depth, self.nodes, self.movetime, self.mate, self.perft)
-        if not self.problems or self.waits or self.has_clock or given != (None,) * len(given):
+        if not self.problems or self.waits or {*self.times, *given} != {None}:
             return self
         problem = f"go: no limit is left, so {nodes} nodes are searched"
         return self._replace(nodes=nodes, problems=(*self.problems, problem))
-
-    @property
-    def has_clock(self) -> bool:
-        return any(time is not None for time in self.times)
 
     @property
     def waits(self) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from variant_ai.core.engine.commands import SetPosition
-from variant_ai.core.errors import MoveError
+from variant_ai.core.errors import MoveError, VariantAIError
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.game import CycleJudge, Game
@@ -86,13 +86,24 @@ class CurrentGame:
         notation: that of the client's moves, `uci`, `iccs` or `usi`. continues: a FEN that continues the
         current game keeps its history. Raises FenError, and MoveError with the illegal ply.
         """
-        is_continued = command.fen == self._fen
-        if is_continued:
-            self._update_moves(command.moves, notation)
-        elif continues and command.fen is not None:
-            is_continued = self._continue_from_fen(command, notation)
-        if not is_continued:
-            self._restart(command, notation)
+        before, state = list(self.game.moves), (self._fen, self._offset, self._words)
+        try:
+            is_continued = command.fen == self._fen
+            if not is_continued and continues and command.fen is not None:
+                is_continued = self._reach(command.fen)
+                if is_continued:
+                    self._fen, self._offset, self._words = command.fen, self.game.ply, []
+            if is_continued:
+                self._update_moves(command.moves, notation)
+            else:
+                self._restart(command, notation)
+        except VariantAIError:
+            while self.game.moves != before[: self.game.ply]:
+                self.game.pop()
+            for move in before[self.game.ply :]:
+                self.game.push(move)
+            self._fen, self._offset, self._words = state
+            raise
         self.banned = ()
 
     def text(self, move: int) -> str:
@@ -119,17 +130,10 @@ class CurrentGame:
             if old != new:
                 break
             same += 1
-        game, keep = self.game, self._offset + same
-        taken = [game.pop() for _ in range(game.ply - keep)][::-1]
-        try:
-            self._push(game, self._notations[notation], words[same:])
-        except MoveError:
-            while game.ply > keep:
-                game.pop()
-            for move in taken:
-                game.push(move)
-            raise
-        self._words[same:] = words[same:]
+        while self.game.ply > self._offset + same:
+            self.game.pop()
+        self._push(self.game, self._notations[notation], words[same:])
+        self._words = list(words)
 
     def _push(self, game: Game, notation: Notation, words: Sequence[str]) -> None:
         for word in words:
@@ -140,27 +144,6 @@ class CurrentGame:
             game.push(move)
 
     # --- a FEN that continues the game ---------------------------------------------------------
-
-    def _continue_from_fen(self, command: SetPosition, notation: str) -> bool:
-        """Follow a FEN and its moves if the FEN continues the game; return False if it does not.
-
-        Raises FenError, and MoveError with the game unchanged.
-        """
-        assert command.fen is not None
-        before, state = list(self.game.moves), (self._fen, self._offset, self._words)
-        if not self._reach(command.fen):
-            return False
-        self._fen, self._offset, self._words = command.fen, self.game.ply, []
-        try:
-            self._update_moves(command.moves, notation)
-        except MoveError:
-            while self.game.moves != before[: self.game.ply]:
-                self.game.pop()
-            for move in before[self.game.ply :]:
-                self.game.push(move)
-            self._fen, self._offset, self._words = state
-            raise
-        return True
 
     def _reach(self, fen: str) -> bool:
         """Bring the game to the position of the FEN, if it is a former position or at most two moves

@@ -28,10 +28,9 @@ from variant_ai.core.engine.running_search import (
 from variant_ai.core.errors import UnknownNameError, VariantAIError
 
 if TYPE_CHECKING:
-    from variant_ai.core.encoding import Encoder
     from variant_ai.core.engine.current_game import CurrentGame, LazyChaseJudge
     from variant_ai.core.engine.engine_builder import EngineBuilder
-    from variant_ai.core.inference import Evaluation, Evaluator
+    from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.rules.position import Position
@@ -117,7 +116,7 @@ class Engine:
         unseen = not report.visits and not (lines and lines[0].is_known)
         has_net = self._evaluator is not None and not self._evaluator.is_uniform
         if unseen and has_net and report.stopped_by in ("movetime", "stop"):
-            return self._unsearched_answer(choices, report)
+            return self._quick_answer(choices, report)
         best = choices[0] if report.best is None or report.best not in choices else report.best
         # without a ponder hit, a search on the opponent's time was about a move that never came
         is_own = not go.waits or (go.ponder and self.signals.ponder_hit_time(number) is not None)
@@ -211,23 +210,20 @@ class Engine:
             return -1
         return 0 if outcome.winner is None else 1 if outcome.winner == game.side else -1
 
-    def _quick_answer(self, moves: Sequence[int]) -> Answer:
-        """A move while the search is still loading: the first choice of the policy if there is one."""
+    def _quick_answer(self, moves: Sequence[int], report: Report | None = None) -> Answer:
+        """A move without a search: the first choice of the policy if there is one, and no score.
+
+        report: of a search whose time was over before the net saw the position; the first choice takes one
+        evaluation more. None: the search is still loading.
+        """
         from variant_ai.core.search.report import Report
 
-        ranked = self._ranked_moves(may_evaluate=self._is_net_free)
+        ranked = self._ranked_moves(may_evaluate=report is not None or self._is_net_free)
         move = next((move for move in ranked if move in moves), moves[0])
-        whose = "the net's first choice" if ranked else "any legal move"
-        self._message(f"the search is still loading and the clock runs: playing {whose}")
-        return Answer(self.game().text(move), None, Report(best=move, stopped_by="movetime"))
-
-    def _unsearched_answer(self, moves: Sequence[int], report: Report) -> Answer:
-        """A move if time was over before the net saw the position: its first choice, which takes one
-        evaluation more, and no score."""
-        if self._search is not None:
-            self._search.settle()
-        ranked = self._ranked_moves(may_evaluate=True)
-        move = next((move for move in ranked if move in moves), moves[0])
+        if report is None:
+            whose = "the net's first choice" if ranked else "any legal move"
+            self._message(f"the search is still loading and the clock runs: playing {whose}")
+            report = Report(best=move, stopped_by="movetime")
         return Answer(self.game().text(move), None, report)
 
     def any_move(self) -> str | None:
@@ -362,24 +358,16 @@ class Engine:
         manager.early_stop = options.is_on("Allow_Early_Stopping")
         return manager
 
-    def _evaluate(self, evaluator: Evaluator) -> tuple[Evaluation, Encoder, Position]:
-        """The net's outputs for the current position, and the encoder and position it sees."""
-        from variant_ai.core.search.tree_factory import encoder_and_rules, with_last_moves
-
-        current = self.game()
-        encoder, rules = encoder_and_rules(evaluator, self.spec(), current.rules)
-        position = with_last_moves(current.game, rules).position
-        return evaluator.evaluate(encoder.planes(position)), encoder, position
-
     def _rank_moves(self) -> list[int]:
         """The legal moves in the order of the net's policy, unsorted without a net."""
-        current, evaluator = self.game(), self._evaluator
+        from variant_ai.core.engine.analysis_result import net_answers
+
+        current, search, evaluator = self.game(), self._search, self._evaluator
         moves: list[int] = current.game.legal_moves().tolist()
-        if evaluator is None or evaluator.is_uniform or not moves:
+        if search is None or evaluator is None or evaluator.is_uniform or not moves:
             return moves
-        found, encoder, position = self._evaluate(evaluator)
-        likely = found.policy[0][encoder.action_indices(position, moves)]
-        ranked = [moves[index] for index in (-likely).argsort(kind="stable")]
+        ((_, shares),) = net_answers(search, [current.game])
+        ranked = sorted(moves, key=lambda move: -shares[move])
         self._ranked = (current.key, ranked)
         return ranked
 
@@ -454,9 +442,7 @@ class Engine:
         from variant_ai.core.draw.terminal import board_text
 
         game = self.game().game
-        last = game.moves[-1] if game.moves else None
-        board = board_text(self.spec(), game.position, last_move=last, first_rank=first_rank)
-        yield from board.splitlines()
+        yield from board_text(game, first_rank=first_rank).splitlines()
         yield f"fen {game.fen()}"
         outcome = game.outcome()
         if outcome is not None:
@@ -464,12 +450,11 @@ class Engine:
 
     def static_info(self) -> Info:
         """Return the net's score of the position, without a search."""
+        from variant_ai.core.engine.analysis_result import net_answers
         from variant_ai.core.search.report import centipawns
 
-        self._ready_search().settle()
-        assert self._evaluator is not None
-        found, _, _ = self._evaluate(self._evaluator)
-        return Info(depth=0, cp=centipawns(float(found.value[0])))
+        ((value, _),) = net_answers(self._ready_search(), [self.game().game])
+        return Info(depth=0, cp=centipawns(value))
 
     def perft(self, depth: int, stopped: Callable[[], bool]) -> Iterator[tuple[str, int]]:
         """Yield each legal move (UCI text) and the number of leaves below it, until stopped."""

@@ -61,17 +61,14 @@ class EngineBuilder:
         source: Callable[[], VariantSource],
         *,
         model: Path | None = None,
-        net_paths: Callable[[str], Sequence[Path]] | None = None,
     ) -> None:
         """files: spec of every variant by name. default: the variant played if none is chosen.
         source: called when the first spec is read. model: the net to play with unless the client
-        names another. net_paths: paths of a variant's packaged net, the first that exists is used;
-        None: those of the source."""
+        names another."""
         self.files = dict(files)
         self.default = default
         self.model = model
         self._source = source
-        self._net_paths = net_paths or (lambda name: source().net_paths(name))
 
     # --- variants ------------------------------------------------------------------------------
 
@@ -139,41 +136,34 @@ class EngineBuilder:
         named, chosen = str(settings["model"] or ""), str(settings["evaluator"])
         how = {name: settings[name] for name in ("batch", "threads", "device", "precision")}
 
-        def make(model: Path | None, evaluator: str) -> Evaluator:
-            return self._source().evaluator(spec, model, evaluator=evaluator, log=log, **how)
-
-        def try_to_make(model: Path | None, evaluator: str) -> Evaluator | None:
+        make = functools.partial(self._source().evaluator, spec, log=log)
+        if chosen in WITHOUT_NET:
+            return make(None, evaluator=chosen, **how)
+        packaged = self._source().net_paths(spec.variant)
+        model, tried = engine_net(home_path(named) if named else self.model, spec.variant, packaged)
+        plain = {**how, "evaluator": AUTO, "device": "cpu", "precision": None}
+        attempts: list[tuple[str, Path | None, dict[str, Any]]] = []
+        if model is not None or chosen != AUTO:  # a plugin's evaluator may need no net
+            attempts.append(("", model, {**how, "evaluator": chosen}))
+        if model is not None:
+            if attempts[0][2] != plain:
+                message = "playing with the fastest evaluator of this machine's processor instead"
+                attempts.append((message, model, plain))
+            fallback, _ = engine_net(None, spec.variant, packaged)
+            if fallback not in (None, model):
+                attempts.append((f"playing with {fallback} instead", fallback, plain))
+        for message, net, settings_tried in attempts:
+            if message:
+                log(message)
             try:
-                return make(model, evaluator)
+                return make(net, **settings_tried)
             except (VariantAIError, OSError, RuntimeError) as error:  # RuntimeError: of a driver
                 log(f"error: {error}")
-                return None
-
-        if chosen in WITHOUT_NET:
-            return make(None, chosen)
-        packaged = self._net_paths(spec.variant)
-        model, tried = engine_net(home_path(named) if named else self.model, spec.variant, packaged)
-        evaluator = None
-        if model is not None or chosen != AUTO:  # a plugin's evaluator may need no net
-            evaluator = try_to_make(model, chosen)
-        if evaluator is None and model is None:
+        if model is None:
             paths = ", ".join(map(str, tried)) or "nowhere: no folder is known"
             log(f"no net for {spec.variant} was found (looked for {paths})")
-        elif evaluator is None and (
-            chosen != AUTO or how["device"] != "cpu" or how["precision"] is not None
-        ):
-            log("playing with the fastest evaluator of this machine's processor instead")
-            how = {**how, "device": "cpu", "precision": None}
-            evaluator = try_to_make(model, AUTO)
-        if evaluator is None and model is not None and (named or self.model):
-            fallback, _ = engine_net(None, spec.variant, packaged)
-            if fallback is not None and fallback != model:
-                log(f"playing with {fallback} instead")
-                evaluator = try_to_make(fallback, AUTO)
-        if evaluator is None:
-            log(f"{spec.variant} is played without a net, by search alone: set the option Model")
-            evaluator = make(None, UNIFORM)
-        return evaluator
+        log(f"{spec.variant} is played without a net, by search alone: set the option Model")
+        return make(None, **{**plain, "evaluator": UNIFORM})
 
     def search(
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules

@@ -15,16 +15,18 @@ from __future__ import annotations
 import heapq
 import itertools
 import json
-import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from variant_ai.core.arena.players.player_spec import checked
 from variant_ai.core.engine.line_io import InputLine, LineWriter
-from variant_ai.core.errors import DataError, VariantAIError
+from variant_ai.core.errors import DataError, VariantAIError, unknown
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.game import Game
@@ -37,23 +39,29 @@ MOST_PRIORITY = 1e300
 """Fits into a double; JSON numbers have no limit."""
 LOOK = 0.2
 """Seconds between two checks whether a query was stopped, in addition to the stop itself."""
-FIELDS = {
-    "id": (str, int),
-    "variant": (str,),
-    "fen": (str,),
-    "moves": (list,),
-    "nodes": (int,),
-    "movetime": (int, float),
-    "depth": (int,),
-    "mate": (int,),
-    "multipv": (int,),
-    "search_moves": (list,),
-    "priority": (int, float),
-    "report_every": (int, float),
-}
-ACTION_FIELDS = {"layer": (int,)}
-"""Fields that only further actions have."""
 ACTIONS = ("stop", "clear", "version")
+
+
+class QueryFields(BaseModel):
+    """Fields of a query; null is as good as missing."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    id: str | int = ""
+    action: str = ""
+    variant: str = ""
+    fen: str = ""
+    moves: list[str] = []
+    nodes: int = 0
+    movetime: float = Field(0.0, allow_inf_nan=False)
+    depth: int = 0
+    mate: int = 0
+    multipv: int = Field(1, ge=1)
+    search_moves: list[str] = []
+    priority: float = Field(0.0, ge=-MOST_PRIORITY, le=MOST_PRIORITY)
+    report_every: float = Field(1.0, gt=0, allow_inf_nan=False)
+    layer: int = 0
+    """Of the action `layer`."""
 
 
 @dataclass(order=True)
@@ -147,7 +155,7 @@ class JsonService:
             self._print({"error": f"is not JSON: {error}"})
         except VariantAIError as error:
             given = words.get("id") if isinstance(words, Mapping) else None
-            is_id = isinstance(given, FIELDS["id"]) and not isinstance(given, bool)
+            is_id = isinstance(given, str | int) and not isinstance(given, bool)
             self._print({"id": given if is_id else None, "error": str(error)})
 
     def _dispatch(self, words: dict[str, Any]) -> None:
@@ -258,48 +266,24 @@ class JsonService:
         self._print(answer_of(query.id, game, report, final=True))
 
 
-def check(given: Any, actions: Iterable[str] = ()) -> dict[str, Any]:
+def check(given: Any, actions: Collection[str] = ()) -> dict[str, Any]:
     """Return a query or an action without its null fields. actions: those that have the fields of a
-    query. Raises DataError naming the field that is wrong."""
+    query. Raises DataError, and SettingError naming the field that is wrong."""
     if not isinstance(given, dict):
         raise DataError(f"a query is a JSON object, not {json.dumps(given)[:60]}")
     words: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    priority = words.get("priority", 0)
-    is_number = isinstance(priority, int | float) and not isinstance(priority, bool)
-    if not is_number or not -MOST_PRIORITY <= priority <= MOST_PRIORITY:
-        raise DataError(
-            f"priority: {json.dumps(priority)[:60]} where a number is expected, between "
-            f"-{MOST_PRIORITY:.0e} and {MOST_PRIORITY:.0e}"
-        )
     action = words.get("action")
-    if action is not None and action not in (known := tuple(actions)):
-        if action not in ACTIONS:
-            listed = ", ".join((*ACTIONS, *known))
-            raise DataError(f"unknown action {action!r}; there are {listed}")
-        _check_field("id", words.get("id", ""))
-        return words
-    fields = FIELDS if action is None else {**FIELDS, **ACTION_FIELDS}
-    for name, value in words.items():
-        if name == "action":
-            continue
-        if name not in fields:
-            raise DataError(f"unknown field {name!r}; there are {', '.join(fields)}")
-        _check_field(name, value)
-        if isinstance(value, float) and not math.isfinite(value):
-            raise DataError(f"{name}: {value} where a finite number is expected")
-        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
-            raise DataError(f"{name}: a list of moves as text is expected")
-    if words.get("multipv", 1) < 1 or words.get("report_every", 1) <= 0:
-        raise DataError("multipv and report_every are greater than 0")
+    if action in ACTIONS:  # other fields have no meaning
+        checked(
+            QueryFields,
+            {name: words[name] for name in ("id", "priority") if name in words},
+            "query",
+        )
+    elif action is not None and action not in actions:
+        raise DataError(unknown("action", str(action), (*ACTIONS, *actions)))
+    else:
+        checked(QueryFields, words, "query")
     return words
-
-
-def _check_field(name: str, value: Any) -> None:
-    """Raise DataError unless the field accepts a value of this type."""
-    types = {**FIELDS, **ACTION_FIELDS}[name]
-    if isinstance(value, bool) or not isinstance(value, types):
-        kinds = " or ".join(kind.__name__ for kind in types)
-        raise DataError(f"{name}: {json.dumps(value)[:60]} where a {kinds} is expected")
 
 
 def answer_of(id: Any, game: Game, report: Report, *, final: bool) -> dict[str, Any]:

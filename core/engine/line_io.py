@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 MAX_LINE = 1 << 20
 """Bytes; the longest possible game has a tenth of it."""
-CHUNK = 1 << 16
 BOM = b"\xef\xbb\xbf"
 NOT_TEXT = "\N{REPLACEMENT CHARACTER}"
 
@@ -35,45 +34,19 @@ class InputLine(NamedTuple):
     """True if it is longer than MAX_LINE; the rest of it is discarded."""
 
 
-class LineReader:
-    """Iterates over the lines of a file descriptor until it ends."""
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-
-    def __iter__(self) -> Iterator[InputLine]:
-        pending = bytearray()
-        skipping = False
-        first = True
-        while chunk := self._read():
+def read_lines(fd: int) -> Iterator[InputLine]:
+    """Yield the lines of a file descriptor until it ends, or its terminal is closed."""
+    before = BOM
+    with contextlib.suppress(OSError), open(fd, "rb", closefd=False) as file:
+        while raw := file.readline(MAX_LINE + 1):
             at = time.perf_counter()
-            pieces = chunk.split(b"\n")
-            for number, piece in enumerate(pieces):
-                if not skipping:
-                    pending += piece
-                    if len(pending) > MAX_LINE:
-                        skipping = True
-                        del pending[MAX_LINE:]
-                if number == len(pieces) - 1:
-                    break
-                yield _line(bytes(pending), at, skipping, first)
-                pending.clear()
-                first = skipping = False
-        if pending:
-            yield _line(bytes(pending), time.perf_counter(), skipping, first)
-
-    def _read(self) -> bytes:
-        try:
-            return os.read(self.fd, CHUNK)
-        except OSError:  # a terminal that was closed
-            return b""
-
-
-def _line(raw: bytes, at: float, cut: bool, first: bool) -> InputLine:
-    if first:
-        raw = raw.removeprefix(BOM)
-    text = raw.decode("utf-8", "replace").replace("\0", NOT_TEXT)
-    return InputLine(text.strip(), at, cut)
+            rest = raw
+            while rest and not rest.endswith(b"\n"):  # the end of the file, or a line to cut
+                rest = file.readline(MAX_LINE)
+            text = raw[:MAX_LINE].removeprefix(before).decode("utf-8", "replace")
+            cut = len(raw) > MAX_LINE and not raw.endswith(b"\n")
+            yield InputLine(text.replace("\0", NOT_TEXT).strip(), at, cut)
+            before = b""
 
 
 class LineWriter:

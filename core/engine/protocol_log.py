@@ -29,13 +29,19 @@ _LINE = re.compile(r"([0-9]+\.[0-9]+) ([<>]) ?(.*)\Z")
 class ProtocolLog:
     """Writes a log. If the file cannot be written any more (full disk), the game goes on without."""
 
-    def __init__(self, file: IO[str]) -> None:
-        self._file: IO[str] | None = file
+    def __init__(
+        self, file: IO[str] | None, on_output: Callable[[str], None] = lambda line: None
+    ) -> None:
+        """on_output: called with every line of the engine."""
+        self._file = file
+        self._on_output = on_output
         self._lock = threading.Lock()
         self._start = time.perf_counter()
 
     def __call__(self, sign: str, *lines: str) -> None:
         seconds = time.perf_counter() - self._start
+        for line in lines if sign == ">" else ():
+            self._on_output(line)
         with self._lock:
             if self._file is None:
                 return
@@ -82,14 +88,12 @@ class Replay:
 
     def __iter__(self) -> Iterator[InputLine]:
         for line in self.lines:
-            self._wait_for_answers(line.answers)
+            answers = line.answers
+            with self._changed:
+                self._changed.wait_for(lambda: self._answers >= answers, PATIENCE)  # noqa: B023
             if line.pause:
                 time.sleep(line.pause)
             yield InputLine(line.text, time.perf_counter())
-
-    def _wait_for_answers(self, number: int) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._answers >= number, PATIENCE)
 
 
 def read_log(path: Path) -> Iterator[LoggedLine]:
@@ -114,21 +118,3 @@ def read_log(path: Path) -> Iterator[LoggedLine]:
         yield LoggedLine(match[3], answers, max(at - before, 0.0) if searching else 0.0)
         searching = searching or word == "go"
         before = at
-
-
-class ReplayLog(ProtocolLog):
-    """A log that passes the engine's lines to a replay, and all lines to another log if given."""
-
-    def __init__(self, on_output: Callable[[str], None], log: ProtocolLog | None) -> None:
-        self._on_output = on_output
-        self._log = log
-
-    def __call__(self, sign: str, *lines: str) -> None:
-        if self._log is not None:
-            self._log(sign, *lines)
-        for line in lines if sign == ">" else ():
-            self._on_output(line)
-
-    def close(self) -> None:
-        if self._log is not None:
-            self._log.close()

@@ -191,7 +191,7 @@ def run_search(
     clock = None if task.go.waits else task.clock
     if clock is None:
         manager.lag.forget_last()
-        return _timed_search(search, task, manager, signals, on_report)[0]
+        return _SearchTimer(search, task, manager, signals).search_beside(on_report)
     from variant_ai.core.search.move.timed_search import hurried
 
     manager.lag.shown(task.ply, clock.remaining)
@@ -200,33 +200,11 @@ def run_search(
     if few is not None:
         report, meant = search.run(few, moves=task.allowed, multipv=task.multipv), 0.0
     else:
-        report, meant = _timed_search(search, task, manager, signals, on_report)
+        timer = _SearchTimer(search, task, manager, signals)
+        report, meant = timer.search_beside(on_report), timer.meant
     if not is_late:
         manager.lag.sent(task.ply, clock.remaining, clock.increment, meant)
     return report
-
-
-def _timed_search(
-    search: BaseSearch,
-    task: SearchTask,
-    manager: TimeManager,
-    signals: SearchSignals,
-    on_report: Callable[[Report], None],
-) -> tuple[Report, float]:
-    """The report of a search with a timer beside it, and the seconds that it was meant to take."""
-    timer = _SearchTimer(search, task, manager, signals)
-    thread = threading.Thread(target=timer.run, name="clock", daemon=True)
-    thread.start()
-    try:
-        report = search.run(
-            timer.limits(), moves=task.allowed, multipv=task.multipv, on_report=on_report
-        )
-    finally:
-        timer.end()
-        thread.join()
-    if task.go.waits:
-        signals.wait_for_release(task.number, ponder=task.go.ponder and not task.go.infinite)
-    return report, timer.meant
 
 
 class _SearchTimer:
@@ -254,6 +232,23 @@ class _SearchTimer:
         Time lost before a late start is not included."""
         if not self._waiting:
             self._start_clock(task.at)
+
+    def search_beside(self, on_report: Callable[[Report], None]) -> Report:
+        """Return the report of the search, with the timer beside it."""
+        task = self.task
+        thread = threading.Thread(target=self.run, name="clock", daemon=True)
+        thread.start()
+        try:
+            report = self.search.run(
+                self.limits(), moves=task.allowed, multipv=task.multipv, on_report=on_report
+            )
+        finally:
+            self.end()
+            thread.join()
+        if task.go.waits:
+            ponder = task.go.ponder and not task.go.infinite
+            self.signals.wait_for_release(task.number, ponder=ponder)
+        return report
 
     def limits(self) -> Limits:
         """Return the limits that the search itself checks. Under `infinite` and `ponder` there are

@@ -357,7 +357,7 @@ class Session:
         elif option.name == "newgame":
             self._new_game()
         elif option.name == SHUFFLED:
-            self._set_shuffled(command.value or "")
+            self._set_game(SHUFFLED, command.value or "")
         else:
             self.options.set(command.name, command.value)
             if option.name == "debug":
@@ -368,24 +368,18 @@ class Session:
         dialect = self._dialect
         if not dialect.has_variants and not self.builder.supports(name, dialect.name):
             return  # a bridge names the variant that it plays over UCI; this protocol has its own
-        before = self.options.text(VARIANT)
-        self.options.set(VARIANT, name)
-        try:
-            description = self.engine.describe_variant()
-            self.engine.game()
-        except VariantAIError:  # a spec that cannot be read: keep the variant before
-            self.options.put(VARIANT, before)
-            raise
+        self._set_game(VARIANT, name)
         self._is_variant_chosen = True
-        self._print(self._dialect.message(description))
+        self._print(self._dialect.message(self.engine.describe_variant()))
 
-    def _set_shuffled(self, given: str) -> None:
-        before = self.options.is_on(SHUFFLED)
-        self.options.set(SHUFFLED, given)
+    def _set_game(self, option: str, value: str) -> None:
+        """Set an option that decides the variant; the value before stays if its spec cannot be read."""
+        before = self.options.value(option)
+        self.options.set(option, value)
         try:
             self.engine.game()
-        except VariantAIError:  # a spec that cannot be read
-            self.options.put(SHUFFLED, before)
+        except VariantAIError:
+            self.options.put(option, before)
             raise
 
     def _set_position(self, command: SetPosition) -> None:

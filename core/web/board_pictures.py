@@ -6,6 +6,7 @@ A piece's `role` is chessgroundx's name of it, which becomes a CSS class: `n-pie
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from variant_ai.core.draw.background import board_background
@@ -13,7 +14,7 @@ from variant_ai.core.draw.layout import CELL, Layout
 from variant_ai.core.draw.piece_images import piece
 from variant_ai.core.draw.shapes import FIGURE_OF_NAME
 from variant_ai.core.errors import UnknownNameError
-from variant_ai.core.rules.pieces import PieceType, PieceTypes
+from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.spec.schema import Drawing, VariantSpec
 
 OWN, LETTERS, WESTERN = "own", "letters", "western"
@@ -73,7 +74,9 @@ def pictures_of_pieces(spec: VariantSpec, style: str) -> list[dict[str, Any]]:
                         "twin": kind.twin,
                         "colour": colour,
                         "up": up,
-                        "svg": _picture(drawing, kind, colour, up is not False),
+                        "svg": _whole(
+                            piece(drawing, kind, colour, 50, 50, PIECE, points_up=up is not False)
+                        ),
                     }
                 )
     return found
@@ -103,9 +106,5 @@ def styled(spec: VariantSpec, style: str) -> Drawing:
     return spec.drawing.model_copy(update=changes)
 
 
-def _picture(drawing: Drawing, kind: PieceType, colour: int, up: bool) -> str:
-    return _whole("".join(piece(drawing, kind, colour, 50, 50, PIECE, points_up=up)))
-
-
-def _whole(parts: str) -> str:
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100">{parts}</svg>'
+def _whole(parts: Iterable[str]) -> str:
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100">{"".join(parts)}</svg>'

@@ -7,9 +7,11 @@ only because most questions add one move to one of them.
 
 from __future__ import annotations
 
+import io
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -69,6 +71,8 @@ class _Variant:
 class _KeptGame:
     """A game of an earlier question, and its moves in a notation."""
 
+    variant: _Variant
+    notation: Notation
     game: Game
     written: list[str] = field(default_factory=list)
 
@@ -78,7 +82,7 @@ class BoardService:
 
     def __init__(self, source: WebSource) -> None:
         self._source = source
-        self._variants: OrderedDict[str, _Variant] = OrderedDict()
+        self._loaded = lru_cache(KEPT_VARIANTS)(self._load)
         self._games: OrderedDict[tuple[str, ...], _KeptGame] = OrderedDict()
         self.actions: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "variants": self._list,
@@ -93,18 +97,9 @@ class BoardService:
 
     # --- variants ------------------------------------------------------------------------------
 
-    def _loaded(self, name: str) -> _Variant:
-        found = self._variants.get(name)
-        if found is None:
-            spec = self._source.spec(name)
-            found = _Variant(spec, self._source.rules(spec), self._source.notations(spec))
-            self._variants[name] = found
-            if len(self._variants) > KEPT_VARIANTS:
-                gone, _ = self._variants.popitem(last=False)
-                for key in [key for key in self._games if key[0] == gone]:
-                    del self._games[key]
-        self._variants.move_to_end(name)
-        return found
+    def _load(self, name: str) -> _Variant:
+        spec = self._source.spec(name)
+        return _Variant(spec, self._source.rules(spec), self._source.notations(spec))
 
     def _list(self, question: dict[str, Any]) -> dict[str, Any]:
         found = []
@@ -154,10 +149,14 @@ class BoardService:
 
     # --- games ---------------------------------------------------------------------------------
 
-    def _game(self, question: dict[str, Any]) -> tuple[_Variant, _KeptGame]:
-        """Return the game of a question with its moves written. Raises FenError, MoveError."""
+    def _game(self, question: dict[str, Any]) -> _KeptGame:
+        """Return the game of a question with its moves written. Raises UnknownNameError, FenError,
+        MoveError."""
         variant = self._loaded(question["variant"])
-        notation = variant_notation(variant.notations, question.get("notation"))
+        name = question.get("notation") or DEFAULT_NOTATION
+        if name not in variant.notations:
+            raise UnknownNameError("notation", name, variant.notations)
+        notation = variant.notations[name]
         fen = fen_or_start(question.get("fen"))
         moves = list(question.get("moves") or ())
         head = question["variant"], notation.name, fen or ""
@@ -165,7 +164,7 @@ class BoardService:
         if kept is None:
             kept = self._games.pop((*head, *moves[:-1]), None) if moves else None
             if kept is None:
-                kept = _KeptGame(Game(variant.rules, fen))
+                kept = _KeptGame(variant, notation, Game(variant.rules, fen))
         try:
             for text in moves[kept.game.ply :]:
                 move = kept.game.read_uci(text)
@@ -175,26 +174,25 @@ class BoardService:
             self._games[(*head, *moves[: kept.game.ply])] = kept
             while len(self._games) > KEPT_GAMES:
                 self._games.popitem(last=False)
-        return variant, kept
+        return kept
 
     def _position(self, question: dict[str, Any]) -> dict[str, Any]:
         """Return the position at the end of a game: FEN, legal moves, outcome, …"""
-        _, kept = self._game(question)
+        kept = self._game(question)
         return {**position_of(kept.game), "written": list(kept.written)}
 
     def _line(self, question: dict[str, Any]) -> dict[str, Any]:
         """Read a move in any notation, and lines of moves to write."""
-        variant, kept = self._game(question)
-        game, rules = kept.game, variant.rules
+        kept = self._game(question)
+        variant, rules = kept.variant, kept.variant.rules
         if "text" in question:
-            return {"move": self._read_move(variant, game, question["text"])}
-        notation = variant_notation(variant.notations, question.get("notation"))
+            return {"move": self._read_move(variant, kept.game, question["text"])}
         lines = []
         for line in question.get("lines") or ():
-            moves, position = [], game.position
+            moves, position = [], kept.game.position
             for text in line:
                 move = variant.notations["uci"].read(rules, position, text)
-                moves.append(notation.write(rules, position, move))
+                moves.append(kept.notation.write(rules, position, move))
                 position = rules.play(position, move)
             lines.append(moves)
         return {"lines": lines}
@@ -212,19 +210,18 @@ class BoardService:
         raise MoveError(f"{shown!r} is no legal move here")
 
     def _pgn(self, question: dict[str, Any]) -> dict[str, Any]:
+        from variant_ai.core.arena.games.openings import start_of
         from variant_ai.core.data.game_record import GameRecord
         from variant_ai.core.data.write.pgn_writer import pgn_text
 
-        variant, kept = self._game(question)
-        game, rules = kept.game, variant.rules
-        notation = variant_notation(variant.notations, question.get("notation"))
-        start = rules.fen(game.positions[0])
+        kept = self._game(question)
+        game, rules = kept.game, kept.game.rules
         outcome = game.outcome()
         tags = question.get("tags") or {}
         record = GameRecord(
-            variant=variant.spec.variant,
+            variant=rules.spec.variant,
             moves=list(game.moves),
-            start_fen=None if start == rules.fen(rules.position()) else start,
+            start_fen=start_of(game),
             result=outcome.result if outcome else tags.get("Result", "*"),  # type: ignore[arg-type]
             white=tags.get("White", ""),
             black=tags.get("Black", ""),
@@ -232,17 +229,27 @@ class BoardService:
             event=tags.get("Event", ""),
             termination=outcome.reason if outcome else tags.get("Termination", ""),
         )
-        return {"pgn": pgn_text(rules, notation, record)}
+        return {"pgn": pgn_text(rules, kept.notation, record)}
 
     def _read_games(self, question: dict[str, Any]) -> dict[str, Any]:
         """Read the first game of a text, in PGN or another format of the variant."""
-        from variant_ai.core.web.game_text import read_game
+        from variant_ai.core.data.game_record import GameRecord
+        from variant_ai.core.data.read.game_reader import choose_reader
+        from variant_ai.core.data.read.resolve import Resolver
 
         variant = self._loaded(question["variant"])
         readers = self._source.readers(variant.spec)
-        record = read_game(
-            question["text"], variant.rules, list(variant.notations.values()), readers
-        )
+        data = question["text"].strip().encode()
+        reader = choose_reader(readers, "pasted text.pgn", data[:4096])
+        if reader is None:
+            names = ", ".join(one.name for one in readers)
+            raise DataError(f"this is no game in a known format; accepted: {names}")
+        raw = next(iter(reader.read(io.BufferedReader(io.BytesIO(data)), "pasted text")), None)
+        if raw is None:
+            raise DataError("there is no game in this text")
+        record = Resolver(variant.rules, list(variant.notations.values())).resolve(raw)
+        if not isinstance(record, GameRecord):
+            raise DataError(record.detail or record.reason)
         types, files = variant.rules.types, variant.spec.board.files
         return {
             "fen": record.start_fen,
@@ -278,14 +285,6 @@ def require_no_files(path: Path) -> None:
             f"{FAIRY_INI}: here the text itself is accepted, not the name of a file",
             tree.value[FAIRY_INI].location,
         )
-
-
-def variant_notation(notations: Mapping[str, Notation], name: str | None) -> Notation:
-    """Return a notation by its name. Raises UnknownNameError."""
-    chosen = name or DEFAULT_NOTATION
-    if chosen not in notations:
-        raise UnknownNameError("notation", chosen, sorted(notations))
-    return notations[chosen]
 
 
 def describe(spec: VariantSpec, style: str) -> dict[str, Any]:

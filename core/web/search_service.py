@@ -55,28 +55,16 @@ def _searching(engine: VariantEngine) -> BaseSearch:
 def policy(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
     """Return the net's value for the side to move and its probabilities of legal moves, best first,
     without a search."""
-    import numpy as np
-
+    from variant_ai.core.engine.analysis_result import net_answers
     from variant_ai.core.rules.text.notation import uci
-    from variant_ai.core.search.tree_factory import with_last_moves
 
-    search = _searching(engine)
-    game = with_last_moves(game, search.rules)
-    search.settle()
-    answer = search.evaluators[0].evaluate(search.encoder.planes(game.position))
-    moves = game.legal_moves().tolist()
+    ((value, shares),) = net_answers(_searching(engine), [game])
     types, files = game.rules.types, game.rules.spec.board.files
-    shares: list[float] = []
-    if moves:
-        logits = answer.policy[0, search.encoder.action_indices(game.position, moves)]
-        weights = np.exp(logits - logits.max())
-        shares = (weights / weights.sum()).tolist()
-    pairs = sorted(zip(shares, (uci(types, files, m) for m in moves), strict=True), reverse=True)
-    found: dict[str, Any] = {
-        "value": round(float(answer.value[0]), 4),
-        "policy": [[move, round(share, 4)] for share, move in pairs],
+    best_first = sorted(shares.items(), key=lambda item: -item[1])
+    return {
+        "value": round(value, 4),
+        "policy": [[uci(types, files, move), round(share, 4)] for move, share in best_first],
     }
-    return found
 
 
 def planes(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:

@@ -96,31 +96,24 @@ class Visitor:
             self._answer(message.id, {"error": str(error), "final": True})
 
     async def _ask(self, message: ClientMessage) -> dict[str, Any]:
-        fields = dict(message.fields)
-        if message.type == "hello":
-            return await self._room.greeting()
-        if message.type == "variants":
-            return await self._room.variants()
-        if message.type == "runs":
-            return await self._room.runs()
+        room, fields = self._room, dict(message.fields)
+        general = {"hello": room.greeting, "variants": room.variants, "runs": room.runs}
+        if message.type in general:
+            return await general[message.type]()
         if message.type == "spec":
-            return await self._room.add_spec(fields["text"])
-        if message.type == "source" and fields["variant"].startswith(OWN):
-            return {"text": self._room.source_of(fields["variant"])}
+            return await room.add_spec(fields["text"])
+        name = fields.get("variant", "")
+        if message.type == "source" and name.startswith(OWN):
+            return {"text": room.source_of(name)}
         if message.type in BOARD_QUESTIONS:
-            name = fields["variant"]
-            fields["variant"] = self._room.place_of(name)
+            fields["variant"] = room.place_of(name)
             question = {"action": message.type, **fields}
-            board = self._room.board_of(name)
+            board = room.board_of(name)
             try:
-                answer = await board.ask(question, QUESTION_SECONDS)
+                return await board.ask(question, QUESTION_SECONDS)
             except WorkerError:  # for another question; a new process answers this one
-                answer = await board.ask(question, QUESTION_SECONDS)
-            answer.pop("id", None)
-            return answer
-        answer = await self._room.reader.ask({"action": message.type, **fields}, QUESTION_SECONDS)
-        answer.pop("id", None)
-        return answer
+                return await board.ask(question, QUESTION_SECONDS)
+        return await room.reader.ask({"action": message.type, **fields}, QUESTION_SECONDS)
 
     # --- searches ------------------------------------------------------------------------------
 
@@ -131,7 +124,6 @@ class Visitor:
         weak = message.fields.get("elo") if message.type == "search" else None
 
         def on_answer(answer: dict[str, Any]) -> None:
-            answer.pop("id", None)
             final = answer.get("final", True)
             if final and weak is not None and "lines" in answer:
                 choose_weakly(answer, strength_of(weak).temperature)

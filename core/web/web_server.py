@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -135,20 +136,20 @@ def make_app(settings: WebSettings, room: WorkRoom) -> ASGIApp:
     return Guard(Starlette(routes=routes, lifespan=lifespan), settings)
 
 
+@dataclass(frozen=True)
 class Guard:
     """Rejects requests of other pages and without the token, and adds headers to all answers."""
 
-    def __init__(self, app: ASGIApp, settings: WebSettings) -> None:
-        self._app = app
-        self._settings = settings
+    app: ASGIApp
+    settings: WebSettings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         reason = self._rejection(HTTPConnection(scope))
         if reason is None:
-            await self._app(scope, receive, _with_headers(send))
+            await self.app(scope, receive, _with_headers(send))
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": REJECTED, "reason": reason})
@@ -159,12 +160,12 @@ class Guard:
         """Return why a request is rejected; None if it is not."""
         host = request.headers.get("host", "")
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if self._settings.is_local and name not in LOCAL_NAMES:
+        if self.settings.is_local and name not in LOCAL_NAMES:
             return "This server answers to localhost only."
         origin = request.headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
             return "Requests of other pages are rejected."
-        token = self._settings.token
+        token = self.settings.token
         if token:
             bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
             given = request.query_params.get("token") or request.cookies.get(COOKIE) or bearer

@@ -89,12 +89,6 @@ class WorkRoom:
         await asyncio.gather(self._board.close(), self._guest.close(), self.reader.close())
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    @property
-    def processes(self) -> list[int]:
-        """Process ids of the workers that run."""
-        every = [self._board, self._guest, self.reader, *self.schedule.workers]
-        return [worker.pid for worker in every if worker.pid is not None]
-
     # --- variants ------------------------------------------------------------------------------
 
     async def greeting(self) -> dict[str, Any]:
@@ -113,8 +107,7 @@ class WorkRoom:
         """Return the variants of this installation."""
         async with self._listing:
             if self._variants is None:
-                found = await self._board.ask({"action": "variants"}, CHECK_SECONDS)
-                self._variants = {"variants": found["variants"]}
+                self._variants = await self._board.ask({"action": "variants"}, CHECK_SECONDS)
             return self._variants
 
     def board_of(self, variant: str) -> WorkerProcess:
@@ -160,7 +153,6 @@ class WorkRoom:
         finally:
             if digest not in self._specs:
                 path.unlink(missing_ok=True)
-        answer.pop("id", None)
         if not answer["mistakes"]:
             path.write_text(text, encoding="utf-8")
             self._specs[digest] = text
@@ -197,5 +189,4 @@ class WorkRoom:
         """Return the runs below the folders of the settings; their nets can be named from now on."""
         found = await self.reader.ask({"action": "runs"}, CHECK_SECONDS)
         self._runs = found.pop("paths")
-        found.pop("id", None)
         return found

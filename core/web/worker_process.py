@@ -52,10 +52,6 @@ class WorkerProcess:
         self._open: dict[int, asyncio.Queue[dict[str, Any]]] = {}
         self._starting = asyncio.Lock()
 
-    @property
-    def pid(self) -> int | None:
-        return None if self._process is None else self._process.pid
-
     async def ask(self, question: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Return the answer to a question. Raises VariantAIError with the worker's message, or if it
         takes longer than `seconds`; WorkerError if the process ends."""
@@ -71,7 +67,7 @@ class WorkerProcess:
     async def stream(
         self, question: dict[str, Any], ticket: Ticket | None = None
     ) -> AsyncIterator[dict[str, Any]]:
-        """Yield the answers to a question; the caller ends the loop at the final one. ticket: gets the
+        """Yield the answers to a question, without their `id`; the caller ends the loop at the final one. ticket: gets the
         question's number when it is sent."""
         await self._start()
         number = next(self._numbers)
@@ -158,7 +154,7 @@ class WorkerProcess:
                 break
             with contextlib.suppress(ValueError):
                 answer = json.loads(line)
-                answers = waiting.get(answer.get("id"))
+                answers = waiting.get(answer.pop("id", None))
                 if answers is not None:
                     answers.put_nowait(answer)
         await process.wait()

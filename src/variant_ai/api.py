@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from variant_ai.core.engine.analysis_result import Analysis, Variation, analysis_of
+from variant_ai.core.engine.analysis_result import Analysis, Variation, analysis_of, net_answers
 from variant_ai.core.errors import FenError, MoveError, VariantAIError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome
@@ -140,8 +140,7 @@ class Position:
         """Return a text drawing of the board."""
         from variant_ai.core.draw.terminal import board_text
 
-        last = self.game.moves[-1] if self.game.moves else None
-        return board_text(self.spec, self.game.position, last_move=last, flipped=flipped)
+        return board_text(self.game, flipped=flipped)
 
     def _text(self, move: int) -> str:
         return uci(self.game.rules.types, self.spec.board.files, move)
@@ -331,29 +330,17 @@ class Engine(Closing):
     def evaluate(self, positions: Sequence[Position]) -> list[tuple[float, dict[str, float]]]:
         """Return the net's value in [-1, 1] and probabilities of the legal moves for each position,
         without a search, in one batch."""
-        import numpy as np
-
-        from variant_ai.core.search.tree_factory import with_last_moves
-
         positions = _listed(positions)
         if not positions:
             return []
         for position in positions:
             self._require(position)
-        encoder, rules = self.search.encoder, self.search.rules
-        games = [with_last_moves(position.game, rules) for position in positions]
-        records = np.concatenate([game.position for game in games])
-        self.search.settle()
-        answer = self.evaluator.evaluate(encoder.planes(records))
-        found = []
-        for row, position in enumerate(positions):
-            moves = position.game.legal_moves().tolist()
-            logits = answer.policy[row, encoder.action_indices(position.game.position, moves)]
-            weights = np.exp(logits - logits.max()) if len(moves) else logits
-            shares = (weights / weights.sum()).tolist() if len(moves) else []
-            texts = [position._text(move) for move in moves]
-            found.append((float(answer.value[row]), dict(zip(texts, shares, strict=True))))
-        return found
+        answers = net_answers(self.search, [position.game for position in positions])
+        text = positions[0]._text
+        return [
+            (value, {text(move): share for move, share in policy.items()})
+            for value, policy in answers
+        ]
 
     def forget(self) -> None:
         """Discard the search tree."""

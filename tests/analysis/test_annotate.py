@@ -11,7 +11,6 @@ from variant_ai.core.analysis.annotated_game import (
     GameAnalysis,
     analyse_game,
     annotated,
-    loss,
     mark,
     move_accuracy,
     player_accuracy,
@@ -179,4 +178,3 @@ def test_accuracy_falls_with_the_loss() -> None:
     assert move_accuracy(2.0) == 0.0
     assert player_accuracy([]) is None
     assert player_accuracy([0.0, 0.2]) == pytest.approx(81.8, abs=0.1)
-    assert loss(0.3, 0.5) == 0.0

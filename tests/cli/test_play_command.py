@@ -111,7 +111,7 @@ def test_serve_answers_queries() -> None:
     )
     found = {one.get("id"): one for one in map(json.loads, done.stdout.splitlines())}
     assert found[1]["final"] and found[2]["best"]
-    assert "unknown field 'x'" in found[None]["error"]
+    assert "unknown key 'x'" in found[None]["error"]
 
 
 def test_help_shows_a_move_of_the_variant() -> None:

@@ -172,9 +172,8 @@ def test_png_has_the_size_asked_for() -> None:
 
 
 def test_text_of_a_board_reads_as_its_fen() -> None:
-    spec = registry().variant("crazyhouse")
-    rules = make_rules(spec)
-    text = board_text(spec, rules.position(TACTICS))
+    rules = make_rules(registry().variant("crazyhouse"))
+    text = board_text(Game(rules, TACTICS))
     rows = [line.split()[1:] for line in text.splitlines()[1:9]]
     fen = TACTICS.split("[", maxsplit=1)[0].split("/")
     written = [re.sub(r"\d", lambda m: "." * int(m[0]), row) for row in fen]
@@ -186,14 +185,14 @@ def test_text_of_a_board_reads_as_its_fen() -> None:
 def test_text_marks_the_last_move_and_turns() -> None:
     spec = registry().variant("xiangqi")
     game = Game.from_uci(make_rules(spec), None, ["h3e3"])
-    lines = board_text(spec, game.position, last_move=game.moves[-1]).splitlines()
+    lines = board_text(game).splitlines()
     assert "[C]" in next(line for line in lines if line.startswith(" 3 "))
     assert "[+]" in next(line for line in lines if line.startswith(" 3 "))
-    turned = board_text(spec, game.position, flipped=True, first_rank=0).splitlines()
+    turned = board_text(game, flipped=True, first_rank=0).splitlines()
     assert turned[0].split()[0] == "0"
     assert turned[-1].split() == list("ihgfedcba")
     assert "~" in turned[5]
-    signs = board_text(spec, game.position, signs=True, colour=True)
+    signs = board_text(game, signs=True, colour=True)
     assert "帥" in signs
     assert "\x1b[" in signs
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.engine.engine_builder import EngineBuilder
-from variant_ai.core.engine.line_io import LineReader, LineWriter
+from variant_ai.core.engine.line_io import LineWriter, read_lines
 from variant_ai.core.engine.protocols.uci import Identity
 from variant_ai.core.engine.session import Session
 from variant_ai.core.inference import Evaluator, UniformEvaluator
@@ -188,7 +188,7 @@ class FakeBuilder(EngineBuilder):
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules
     ) -> BaseSearch:
         search = FakeSearch(params)
-        vars(search).update(self.shape)
+        vars(search).update(self.shape, encoder=Encoder(spec), rules=rules, evaluators=[evaluator])
         self.searches.append(search)
         return search
 
@@ -215,7 +215,7 @@ class Client:
         self._ears = threading.Thread(target=self._listen, daemon=True)
         self._ears.start()
         self._runner = threading.Thread(
-            target=self.session.run, args=(LineReader(to_read),), daemon=True
+            target=self.session.run, args=(read_lines(to_read),), daemon=True
         )
         self._runner.start()
 

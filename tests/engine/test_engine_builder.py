@@ -16,8 +16,9 @@ from variant_ai.plugins import registry
 class Source:
     """Nets in fp32 alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, net: Path) -> None:
         self.asked: list[tuple[Path | None, Any]] = []
+        self.net_paths = lambda name: [net]
         self.variant = registry().variant
         self.rules = registry().rules
 
@@ -48,10 +49,8 @@ def net(tmp_path: Path) -> Path:
 
 
 def evaluator(net: Path, **settings: Any) -> tuple[Any, list[str], Source]:
-    source, said = Source(), list[str]()
-    builder = EngineBuilder(
-        builtin_specs(), "crazyhouse", lambda: source, net_paths=lambda name: [net]
-    )
+    source, said = Source(net), list[str]()
+    builder = EngineBuilder(builtin_specs(), "crazyhouse", lambda: source)
     spec = registry().variant("crazyhouse")
     return builder.evaluator(spec, {**SETTINGS, **settings}, said.append), said, source
 

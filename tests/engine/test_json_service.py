@@ -12,7 +12,7 @@ import pytest
 from protocol_client import FakeSearch, _rules
 
 from variant_ai.core.engine.json_service import JsonService, check
-from variant_ai.core.engine.line_io import LineReader, LineWriter
+from variant_ai.core.engine.line_io import LineWriter, read_lines
 from variant_ai.core.errors import UnknownNameError
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.settings import SearchParams
@@ -53,7 +53,7 @@ def answers(*queries: Any, engines: FakeEngines | None = None) -> list[dict[str,
     service = JsonService(engines, LineWriter(to_write), default_variant="crazyhouse", version="1")
     if engines.gate is not None:  # everything is read before the first query is answered
         threading.Timer(0.5, engines.gate.set).start()
-    service.run(LineReader(to_read))
+    service.run(read_lines(to_read))
     os.close(to_read)
     os.close(to_write)
     with os.fdopen(back, "rb") as pipe:
@@ -132,7 +132,7 @@ def test_priorities_that_are_no_numbers() -> None:
         '{"id": 4, "nodes": 5, "priority": NaN}',
         {"id": 5, "nodes": 5},
     )
-    errors = {one["id"] for one in found if one.get("error", "").startswith("priority: ")}
+    errors = {one["id"] for one in found if one.get("error", "").startswith("query: priority: ")}
     assert errors == {1, 2, 3, 4}
     assert any(one["id"] == 5 and one["final"] for one in found)
 
@@ -150,14 +150,14 @@ def test_a_finished_game_says_how_it_ended() -> None:
         ("no json", "is not JSON"),
         ("[" * 30_000, "is not JSON"),
         ([1], "a query is a JSON object"),
-        ({"id": 1, "node": 3}, "unknown field 'node'"),
-        ({"id": 1, "nodes": "many"}, 'nodes: "many" where a int is expected'),
-        ({"id": 1, "nodes": True}, "nodes: true where a int is expected"),
-        ({"id": 1, "movetime": math.inf}, "movetime: inf where a finite number is expected"),
-        ({"id": 1, "report_every": math.nan}, "report_every: nan where a finite number"),
+        ({"id": 1, "node": 3}, "unknown key 'node'"),
+        ({"id": 1, "nodes": "many"}, "nodes: Input should be a valid integer, given 'many'"),
+        ({"id": 1, "nodes": True}, "nodes: Input should be a valid integer, given True"),
+        ({"id": 1, "movetime": math.inf}, "movetime: Input should be a finite number"),
+        ({"id": 1, "report_every": math.nan}, "report_every: Input should be"),
         ({"id": 1, "nodes": -3}, "limit nodes = -3"),
-        ({"id": 1, "moves": [1]}, "a list of moves as text"),
-        ({"id": 1, "multipv": 0}, "greater than 0"),
+        ({"id": 1, "moves": [1]}, "moves.0: Input should be a valid string"),
+        ({"id": 1, "multipv": 0}, "greater than or equal to 1"),
         ({"id": 1, "moves": ["e2e5"]}, "ply 1: illegal uci move 'e2e5'"),
         ({"id": 1, "fen": "nonsense"}, "in FEN"),
         ({"id": 1, "variant": "draughts"}, "unknown variant 'draughts'"),

@@ -246,7 +246,6 @@ def test_bounds_fit_the_numbers_of_bridges() -> None:
             assert -(2**31) <= option.low <= int(option.default) <= option.high < 2**31
 
 
-def test_options_that_do_something_say_what() -> None:
+def test_options_say_what_they_do() -> None:
     for option in (*OPTIONS, *UCCI_OPTIONS):
-        assert option.about
-        assert ("without effect" in option.about) == (not option.effect), option.name
+        assert option.about, option.name

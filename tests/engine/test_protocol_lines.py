@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from variant_ai.core.engine import line_io as lines_module
-from variant_ai.core.engine.line_io import MAX_LINE, LineReader, LineWriter
+from variant_ai.core.engine.line_io import MAX_LINE, LineWriter, read_lines
 from variant_ai.core.engine.protocol_log import ProtocolLog, Replay, read_log
 from variant_ai.core.errors import DataError
 
@@ -31,7 +31,7 @@ def reading(data: bytes) -> list[lines_module.InputLine]:
     thread = threading.Thread(target=feed)
     thread.start()
     try:
-        return list(LineReader(there))
+        return list(read_lines(there))
     finally:
         thread.join()
         os.close(there)
@@ -58,7 +58,7 @@ def test_lines_of_any_bytes_are_read(data: bytes, texts: list[str]) -> None:
 
 def test_a_line_may_come_in_pieces_and_a_piece_may_hold_lines() -> None:
     there, here = os.pipe()
-    got = iter(LineReader(there))
+    got = iter(read_lines(there))
     os.write(here, b"uc")
     os.write(here, b"i\nisrea")
     assert next(got).text == "uci"

@@ -690,12 +690,7 @@ def test_a_wrong_model_gives_way_to_the_packaged_one_whatever_evaluator_was_name
     from variant_ai.plugins import registry
 
     log: list[str] = []
-    builder = EngineBuilder(
-        builtin_specs(),
-        "crazyhouse",
-        registry,
-        net_paths=lambda name: registry().net_paths(name),
-    )
+    builder = EngineBuilder(builtin_specs(), "crazyhouse", registry)
     settings = {
         "model": str(tmp_path / "gone.onnx"),
         "evaluator": "onnx",
@@ -709,7 +704,9 @@ def test_a_wrong_model_gives_way_to_the_packaged_one_whatever_evaluator_was_name
     assert any("crazyhouse/model.onnx instead" in text for text in log)
 
 
-def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from protocol_client import model_file
 
     from variant_ai.core.engine.engine_builder import EngineBuilder
@@ -717,9 +714,8 @@ def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(tmp_path: Pat
     from variant_ai.plugins import registry
 
     log: list[str] = []
-    builder = EngineBuilder(
-        builtin_specs(), "crazyhouse", registry, net_paths=lambda name: [tmp_path / "none.onnx"]
-    )
+    monkeypatch.setattr(type(registry()), "net_paths", lambda *_: [tmp_path / "none.onnx"])
+    builder = EngineBuilder(builtin_specs(), "crazyhouse", registry)
     settings = {
         "model": "",
         "evaluator": "auto",

@@ -557,7 +557,7 @@ def test_walls_are_no_squares() -> None:
     rules = make_rules(spec_of("gustav3"))
     position = rules.position()
     assert rules.fen(position) == rules.spec.rules.start
-    assert "#" in board_text(rules.spec, position) and "#4a3524" in board_svg(rules.spec, position)
+    assert "#" in board_text(Game(rules)) and "#4a3524" in board_svg(rules.spec, position)
     start = rules.spec.rules.start
     with pytest.raises(FenError, match="rank 6 has 2 walls"):
         rules.position(start.replace("*8*", "10", 1))

@@ -9,10 +9,9 @@ import pytest
 
 pytest.importorskip("starlette", reason="needs the extra `web`")
 
-from variant_ai.cli.play.web_worker import RegistrySource
+from variant_ai.cli.play.web_worker import RegistrySource, answer
 from variant_ai.core.web.board_pictures import STYLES
 from variant_ai.core.web.board_service import KEPT_GAMES, BoardService
-from variant_ai.core.web.question_loop import answer
 from variant_ai.plugins import registry
 
 SPEC = Path(__file__).parent / "corridor.yaml"

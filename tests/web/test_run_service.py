@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from variant_ai.cli.play.web_worker import answer
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
-from variant_ai.core.web.question_loop import answer
 from variant_ai.core.web.run_service import MOST_POINTS, RunService, training_curves
 
 

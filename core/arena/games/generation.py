@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -52,89 +53,58 @@ Plies = Annotated[int, Field(ge=0)]
 class GenerationSettings(BaseModel):
     """Settings of `variant-ai generate`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    engine: str = Field(
-        default="net:packaged",
-        description="player: a UCI program with its arguments, searched in PATH and /usr/games; or a "
-        "net as in `match`, net:FILE[;search.NAME=VALUE...], where FILE may be a run folder or "
-        "`packaged`; or search without a net, "
-        "net:-;evaluator=uniform",
-    )
-    games: int = Field(default=100, ge=1, description="number of games to finish")
-    nodes: int = Field(default=500, ge=1, description="nodes per move")
-    node_jitter: float = Field(
-        default=0.0,
-        ge=0,
-        lt=1,
-        description="share by which the nodes of each move vary; 0.1 means ± 10 %",
-    )
-    """Nodes are uniform in nodes · (1 ± node_jitter) ([CrazyAra-preprint] section 7: 1,000,000 ±
-    100,000)."""
-    seed: int = Field(default=0, ge=0, description="seed of everything random")
-    random_plies: tuple[Plies, Plies] = Field(
-        default=(2, 8),
-        description="minimum and maximum number of random plies at the start of each game",
-    )
-    random_share: float = Field(
-        default=0.0, ge=0, le=1, description="share of later plies that are random, too"
-    )
-    openings: Path | None = Field(
-        default=None, description="file of openings, used in turn; the random plies follow them"
-    )
-    opening_plies: int = Field(
-        default=12,
-        ge=1,
-        description="plies taken from each game of --openings, maximum for a line of a book",
-    )
-    max_plies: int = Field(
-        default=400, ge=1, description="a game of this length in plies is a draw"
-    )
-    resign: str | None = Field(
-        default=None,
-        description="end a game as lost for a player that scored -CP or less in that many own moves "
-        "in a row (4:900); `both`: if the other side scored +CP or more, too",
-    )
-    """Random moves have no score, so the count restarts after one."""
-    drop_blunders: int | None = Field(
-        default=None,
-        ge=1,
-        le=2 * BLUNDER_BOUND,
-        description="drop games in which a move loses more than CP, the sum of its score and the "
-        "reply's, each within ±1000; the noise of a search is 100 to 200 at a few hundred nodes",
-    )
-    cut_blunders: int | None = Field(
-        default=None,
-        ge=1,
-        le=2 * BLUNDER_BOUND,
-        description="keep such games from the position after the last such move on, and drop those "
-        "that become too short",
-    )
-    kept_visits: int | None = Field(
-        default=None,
-        ge=0,
-        description="for a net, number of moves of each search, most visited first, that are stored "
-        "with their visits; 32 by default",
-    )
-    hash_mb: int | None = Field(
-        default=None, ge=1, description="memory of each program; 16 by default"
-    )
-    options: dict[str, str] = Field(default_factory=dict, description="other options of a program")
-    workers: int | None = Field(
-        default=None,
-        ge=1,
-        description="games at the same time; their number does not change the games; 1 by default, 64 "
-        "of a net, which share its batches",
-    )
-    timeout: float = Field(
-        default=30.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="seconds for one move; a program that takes longer is restarted and its game "
-        "dropped",
-    )
-    append: bool = Field(default=False, description="add to a store that exists")
-    replace: bool = Field(default=False, description="replace a store that exists")
+    engine: str = "net:packaged"
+    """Player: a UCI program with its arguments, searched in PATH and /usr/games; or a net as in
+    `match`, net:FILE[;search.NAME=VALUE...], where FILE may be a run folder or `packaged`; or
+    search without a net, net:-;evaluator=uniform."""
+    games: int = Field(default=100, ge=1)
+    """Number of games to finish."""
+    nodes: int = Field(default=500, ge=1)
+    """Nodes per move."""
+    # Nodes are uniform in nodes · (1 ± node_jitter) ([CrazyAra-preprint] section 7: 1,000,000 ±
+    # 100,000).
+    node_jitter: float = Field(default=0.0, ge=0, lt=1)
+    """Share by which the nodes of each move vary; 0.1 means ± 10 %."""
+    seed: int = Field(default=0, ge=0)
+    """Seed of everything random."""
+    random_plies: tuple[Plies, Plies] = (2, 8)
+    """Minimum and maximum number of random plies at the start of each game."""
+    random_share: float = Field(default=0.0, ge=0, le=1)
+    """Share of later plies that are random, too."""
+    openings: Path | None = None
+    """File of openings, used in turn; the random plies follow them."""
+    opening_plies: int = Field(default=12, ge=1)
+    """Plies taken from each game of --openings, maximum for a line of a book."""
+    max_plies: int = Field(default=400, ge=1)
+    """A game of this length in plies is a draw."""
+    # Random moves have no score, so the count restarts after one.
+    resign: str | None = None
+    """End a game as lost for a player that scored -CP or less in that many own moves in a row
+    (4:900); `both`: if the other side scored +CP or more, too."""
+    drop_blunders: int | None = Field(default=None, ge=1, le=2 * BLUNDER_BOUND)
+    """Drop games in which a move loses more than CP, the sum of its score and the reply's, each
+    within ±1000; the noise of a search is 100 to 200 at a few hundred nodes."""
+    cut_blunders: int | None = Field(default=None, ge=1, le=2 * BLUNDER_BOUND)
+    """Keep such games from the position after the last such move on, and drop those that become too
+    short."""
+    kept_visits: int | None = Field(default=None, ge=0)
+    """For a net, number of moves of each search, most visited first, that are stored with their
+    visits; 32 by default."""
+    hash_mb: int | None = Field(default=None, ge=1)
+    """Memory of each program; 16 by default."""
+    options: dict[str, str] = {}
+    """Other options of a program."""
+    workers: int | None = Field(default=None, ge=1)
+    """Games at the same time; their number does not change the games; 1 by default, 64 of a net,
+    which share its batches."""
+    timeout: float = Field(default=30.0, gt=0, allow_inf_nan=False)
+    """Seconds for one move; a program that takes longer is restarted and its game dropped."""
+    append: bool = False
+    """Add to a store that exists."""
+    replace: bool = False
+    """Replace a store that exists."""
 
     @property
     def conduct(self) -> Conduct:
@@ -215,10 +185,11 @@ class GameGenerator(ABC):
         self.openings = tuple(openings)
         self._ahead = ahead
         self._starts = OpeningSampler(rules, openings, settings.random_plies, settings.seed)
+        self._stopped = threading.Event()
 
-    @abstractmethod
     def stop(self) -> None:
         """End soon: running games are dropped."""
+        self._stopped.set()
 
     @abstractmethod
     def check_player(self) -> str:

@@ -49,28 +49,17 @@ UNANSWERED = ("no move", "illegal move", "false claim", "resignation")
 class LabelSettings(BaseModel):
     """Settings of `variant-ai store label` that decide the labels."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    nodes: int = Field(default=3000, ge=1, description="nodes of each search")
-    lines: int = Field(
-        default=4,
-        ge=1,
-        le=64,
-        description="moves that a program compares (its option MultiPV), whose scores become the "
-        "policy; 1: its move alone",
-    )
-    temperature: float = Field(
-        default=50.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="centipawns below the best move at which a move gets 1/e of its weight",
-    )
-    timeout: float = Field(
-        default=30.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="seconds after which a program must stop; after twice that it counts as hung",
-    )
+    nodes: int = Field(default=3000, ge=1)
+    """Nodes of each search."""
+    lines: int = Field(default=4, ge=1, le=64)
+    """Moves that a program compares (its option MultiPV), whose scores become the policy; 1: its
+    move alone."""
+    temperature: float = Field(default=50.0, gt=0, allow_inf_nan=False)
+    """Centipawns below the best move at which a move gets 1/e of its weight."""
+    timeout: float = Field(default=30.0, gt=0, allow_inf_nan=False)
+    """Seconds after which a program must stop; after twice that it counts as hung."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -66,7 +65,6 @@ class NetGames(GameGenerator):
         self._params = params
         self._make_evaluator = make_evaluator
         self._searches: PositionSearches | None = None
-        self._stopped = threading.Event()
         self._referee = Referee(settings.conduct, self._stopped.is_set)
         self._playing: dict[int, _Game] = {}
         """By tree."""
@@ -74,9 +72,6 @@ class NetGames(GameGenerator):
     @property
     def group(self) -> int:
         return self.at_once
-
-    def stop(self) -> None:
-        self._stopped.set()
 
     def check_player(self) -> str:
         self._loaded()

@@ -15,6 +15,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,8 +59,8 @@ _UCI = UciNotation()
 
 Priors = Callable[[Game], Sequence[tuple[int, float]]]
 """Legal moves of a game's position with their probabilities, on any positive scale."""
-BookMoves = Callable[[Game], list[tuple[int, int]]]
-"""Moves of a game's position in a book, with their weights."""
+BookMoves = Callable[[tuple[int, ...]], list[tuple[int, int]]]
+"""Moves of a book after a line of moves, with their weights."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,13 @@ def played_out(rules: Rules, opening: Opening) -> Game:
     for move in opening.moves:
         game.push(move)
     return game
+
+
+def start_of(game: Game) -> str | None:
+    """FEN of a game's first position; None: the variant's start position."""
+    rules = game.rules
+    fen = rules.fen(game.positions[0])
+    return None if fen == rules.fen(rules.position()) else fen
 
 
 def openings_digest(openings: Sequence[Opening]) -> str:
@@ -361,7 +369,11 @@ def book_lines(
     found: dict[tuple[int, ...], None] = {}
     failed = 0
     with _open_book(path) as book:
-        moves = _cached_moves(rules, book)
+
+        @cache  # lines share their first moves
+        def moves(line: tuple[int, ...]) -> list[tuple[int, int]]:
+            return book_moves(rules, book, played_out(rules, Opening(None, line)))
+
         while len(found) < (count or BOOK_LINES) and failed < BOOK_TRIES:
             line = _book_line(rules, moves, plies, chance)
             failed = failed + 1 if not line or line in found else 0
@@ -402,23 +414,10 @@ def book_moves(rules: Rules, book: MemoryMappedReader, game: Game) -> list[tuple
     return list(moves.items())
 
 
-def _cached_moves(rules: Rules, book: MemoryMappedReader) -> BookMoves:
-    """`book_moves` with a cache, because lines share their first moves."""
-    seen: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-
-    def moves(game: Game) -> list[tuple[int, int]]:
-        key = tuple(game.moves)
-        if key not in seen:
-            seen[key] = book_moves(rules, book, game)
-        return seen[key]
-
-    return moves
-
-
 def _book_line(rules: Rules, book: BookMoves, plies: int, chance: random.Random) -> tuple[int, ...]:
     """Sample a line; if its last move ends the game, that move is left out."""
     game = Game(rules)
-    while game.ply < plies and (moves := book(game)):
+    while game.ply < plies and (moves := book(tuple(game.moves))):
         game.push(chance.choices([m for m, _ in moves], [weight for _, weight in moves])[0])
         if game.outcome() is not None:
             return tuple(game.moves[:-1])

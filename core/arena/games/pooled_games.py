@@ -6,7 +6,6 @@ are those that one generator would play alone.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 
@@ -48,10 +47,6 @@ class PooledGames(GameGenerator):
         self._generator = generator
         self._processes, self._make_pool = processes, make_pool
         self._make_generator = make_generator
-        self._stopped = threading.Event()
-
-    def stop(self) -> None:
-        self._stopped.set()
 
     def check_player(self) -> str:
         return self._generator.check_player()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
+from variant_ai.core.arena.games.openings import start_of
 from variant_ai.core.arena.match.match_settings import Pairing
 from variant_ai.core.arena.match.referee import PlayedGame
 from variant_ai.core.arena.players.player import ACCIDENTS
@@ -65,8 +66,11 @@ class GameEntry:
         return Tally(self.points == 1, self.points == 0.5, self.points == 0)
 
 
-def game_record(rules: Rules, entry: GameEntry, *, event: str, time_control: str) -> GameRecord:
-    """Convert a finished game; comments on moves are written as match programs do."""
+def game_pgn(
+    rules: Rules, notation: Notation, entry: GameEntry, *, event: str, time_control: str
+) -> str:
+    """Write a game as PGN, with `{+0.49/28 118s}` after each move: the mover's own score in pawns
+    or moves to mate (`+M4`), depth, time."""
     game = Game.from_uci(rules, entry.start_fen, entry.moves)
     record = GameRecord(
         variant=rules.spec.variant,
@@ -85,15 +89,6 @@ def game_record(rules: Rules, entry: GameEntry, *, event: str, time_control: str
     record.tags = {"PlyCount": str(game.ply), "OpeningPlies": str(entry.opening_plies)}
     if entry.detail:
         record.tags["TerminationDetails"] = entry.detail
-    return record
-
-
-def game_pgn(
-    rules: Rules, notation: Notation, entry: GameEntry, *, event: str, time_control: str
-) -> str:
-    """Write a game as PGN, with `{+0.49/28 118s}` after each move: the mover's own score in pawns
-    or moves to mate (`+M4`), depth, time."""
-    record = game_record(rules, entry, event=event, time_control=time_control)
     return pgn_text(rules, notation, record)
 
 
@@ -114,14 +109,13 @@ def move_remark(entry: GameEntry, ply: int) -> str:
 def entry_of(pairing: Pairing, names: Sequence[str], played: PlayedGame) -> GameEntry:
     """Journal entry of a game that was played. names: of all players."""
     game = played.game
-    start = game.rules.fen(game.positions[0])
     return GameEntry(
         number=pairing.number,
         round=pairing.round,
         first=names[pairing.first],
         second=names[pairing.second],
         opening=pairing.opening,
-        start_fen=None if start == game.rules.fen(game.rules.position()) else start,
+        start_fen=start_of(game),
         moves=game.uci_moves(),
         opening_plies=played.opening_plies,
         result=played.result,

@@ -35,90 +35,75 @@ Kind = Literal["round-robin", "gauntlet", "pairs"]
 class OpeningSettings(BaseModel):
     """Openings of games; without a source, the variant's start position."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    file: str | None = Field(
-        default=None, description="file of openings: EPD, FEN, Polyglot book, PGN, lines of moves"
-    )
-    lines: tuple[str, ...] = Field(default=(), description="lines of moves, in any notation")
-    store: str | None = Field(default=None, description="game store to sample positions from")
-    plies: int = Field(
-        default=16,
-        ge=1,
-        description="plies taken from each game of a file, maximum for a line of a book",
-    )
-    least: int = Field(default=4, ge=0, description="minimum plies before a position of a store")
-    most: int = Field(default=100, ge=0, description="maximum plies before it")
-    count: int | None = Field(
-        default=None, ge=1, description="number of openings; of a store 100 by default"
-    )
-    order: Literal["sequential", "random"] = Field(
-        default="sequential", description="order in which they are used"
-    )
+    file: str | None = None
+    """File of openings: EPD, FEN, Polyglot book, PGN, lines of moves."""
+    lines: tuple[str, ...] = ()
+    """Lines of moves, in any notation."""
+    store: str | None = None
+    """Game store to sample positions from."""
+    plies: int = Field(default=16, ge=1)
+    """Plies taken from each game of a file, maximum for a line of a book."""
+    least: int = Field(default=4, ge=0)
+    """Minimum plies before a position of a store."""
+    most: int = Field(default=100, ge=0)
+    """Maximum plies before it."""
+    count: int | None = Field(default=None, ge=1)
+    """Number of openings; of a store 100 by default."""
+    order: Literal["sequential", "random"] = "sequential"
+    """Order in which they are used."""
 
 
 class MatchSettings(Limits):
     """A match. Limits apply to players that have none of their own."""
 
-    variant: str = Field(description="name of a variant, or path of a spec")
-    title: str = Field(default="", description="title of the table")
-    notes: tuple[str, ...] = Field(default=(), description="paragraphs for the table's page")
-    needs: str = Field(
-        default="",
-        description="source of nets, openings and programs, printed if one is missing",
-    )
-    small: dict[str, Any] = Field(
-        default_factory=dict, description="settings of a small run, which override the others"
-    )
-    players: tuple[PlayerSpec, ...] = Field(
-        min_length=2, description="players: texts as on the command line, or mappings"
-    )
-    kind: Kind = Field(
-        default="round-robin",
-        description="all players meet each other, or the first players all others, or `pairs`",
-    )
-    seeds: int = Field(
-        default=1, ge=1, description="number of first players, who meet all others (gauntlet)"
-    )
-    pairs: tuple[tuple[str, str], ...] = Field(
-        default=(), description="names of the players that meet (pairs)"
-    )
-    games: int = Field(default=2, ge=1, description="games of each pair of players")
-    openings: OpeningSettings = Field(
-        default=OpeningSettings(), description="first moves; each opening with both colours"
-    )
-    ponder: bool = Field(
-        default=False, description="programs think during the other side's turn; nets do not"
-    )
-    margin: float = Field(
-        default=0.05, ge=0, allow_inf_nan=False, description="tolerated overtime in seconds"
-    )
-    think: float = Field(default=60.0, gt=0, description="seconds for a move without a time limit")
-    max_plies: int = Field(
-        default=600, ge=1, description="a game of this length in plies is a draw"
-    )
-    resign: str | None = Field(
-        default=None,
-        description="MOVES:CENTIPAWNS such as 3:600: a player loses after so many moves in a row "
-        "with a score that low; with `:both` the other player must agree",
-    )
-    draw: str | None = Field(
-        default=None,
-        description="FIRST_MOVE:MOVES:CENTIPAWNS such as 40:8:10: from a move on, the game is drawn "
-        "after so many moves of both with scores that close to 0",
-    )
-    check_mates: bool = Field(
-        default=True, description="a player that announces a false mate in one loses the game"
-    )
-    stop_at_no_shows: bool = Field(
-        default=True,
-        description="stop the match if a player has lost two games without making a move",
-    )
-    sprt: tuple[float, float] | tuple[float, float, float, float] | None = Field(
-        default=None, description="elo0, elo1, and alpha, beta (0.05 each)"
-    )
-    concurrency: int = Field(default=1, ge=1, description="games at the same time")
-    seed: int = Field(default=0, ge=0, description="seed of everything random")
+    variant: str
+    """Name of a variant, or path of a spec."""
+    title: str = ""
+    """Title of the table."""
+    notes: tuple[str, ...] = ()
+    """Paragraphs for the table's page."""
+    needs: str = ""
+    """Source of nets, openings and programs, printed if one is missing."""
+    small: dict[str, Any] = Field(default_factory=dict)
+    """Settings of a small run, which override the others."""
+    players: tuple[PlayerSpec, ...] = Field(min_length=2)
+    """Players: texts as on the command line, or mappings."""
+    kind: Kind = "round-robin"
+    """All players meet each other, or the first players all others, or `pairs`."""
+    seeds: int = Field(default=1, ge=1)
+    """Number of first players, who meet all others (gauntlet)."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Names of the players that meet (pairs)."""
+    games: int = Field(default=2, ge=1)
+    """Games of each pair of players."""
+    openings: OpeningSettings = OpeningSettings()
+    """First moves; each opening with both colours."""
+    ponder: bool = False
+    """Programs think during the other side's turn; nets do not."""
+    margin: float = Field(default=0.05, ge=0, allow_inf_nan=False)
+    """Tolerated overtime in seconds."""
+    think: float = Field(default=60.0, gt=0)
+    """Seconds for a move without a time limit."""
+    max_plies: int = Field(default=600, ge=1)
+    """A game of this length in plies is a draw."""
+    resign: str | None = None
+    """MOVES:CENTIPAWNS such as 3:600: a player loses after so many moves in a row with a score that
+    low; with `:both` the other player must agree."""
+    draw: str | None = None
+    """FIRST_MOVE:MOVES:CENTIPAWNS such as 40:8:10: from a move on, the game is drawn after so many
+    moves of both with scores that close to 0."""
+    check_mates: bool = True
+    """A player that announces a false mate in one loses the game."""
+    stop_at_no_shows: bool = True
+    """Stop the match if a player has lost two games without making a move."""
+    sprt: tuple[float, float] | tuple[float, float, float, float] | None = None
+    """Elo0, elo1, and alpha, beta (0.05 each)."""
+    concurrency: int = Field(default=1, ge=1)
+    """Games at the same time."""
+    seed: int = Field(default=0, ge=0)
+    """Seed of everything random."""
 
     def meetings(self) -> list[tuple[int, int]]:
         """Pairs of players that meet, by index. Raises SettingError."""

@@ -167,9 +167,14 @@ class Referee:
                     else f"{players[side].name} took {reply.seconds:.3f} s for a move",
                 )
             played.play(reply)
-            if self.conduct.check_mates and reply.score == MATE - 1:
+            announced = self.conduct.check_mates and reply.score == MATE - 1
+            if announced and not _has_won(game, side):
                 with _faults_of(side):
-                    _check_mate(game, side, players[side].name)
+                    raise Fault(
+                        "false claim",
+                        f"{players[side].name} announced a mate in one, but {game.uci_moves()[-1]} "
+                        f"does not win the game (FEN {game.fen()})",
+                    )
 
     def _turn(self, clocks: tuple[PlayerClock, PlayerClock], side: int) -> Turn:
         allowance = clocks[side].allowance
@@ -219,15 +224,6 @@ def _has_won(game: Game, side: int) -> bool:
         if outcome is None or outcome.winner != side:
             return False
     return True
-
-
-def _check_mate(game: Game, side: int, name: str) -> None:
-    if not _has_won(game, side):
-        raise Fault(
-            "false claim",
-            f"{name} announced a mate in one, but {game.uci_moves()[-1]} does not win the game "
-            f"(FEN {game.fen()})",
-        )
 
 
 def resigned(scores: Sequence[int | None], rule: ResignRule) -> bool:

@@ -46,7 +46,7 @@ from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.rules.game import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
-from variant_ai.core.system.files import naming, whole, write_whole
+from variant_ai.core.system.files import naming, write_whole
 from variant_ai.core.system.text_tables import counted
 
 SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
@@ -167,13 +167,15 @@ class Tournament:
         with Journal(self.folder / JOURNAL) as journal:
             self._check_folder(nets, journal)
             state = MatchState(self._names, self._entries(journal))
-            schedule = self._schedule()
+            settings = self.settings
+            order = opening_order(len(self.openings), settings.openings.order, settings.seed)
+            schedule = list(pairings(settings.meetings(), settings.games, order))
             state.scheduled = len(schedule)
             state.sprt = self._sprt(state, schedule)
-            self._write_pgn(state.entries)
-            labels = [player.command or player.label for player in self.settings.players]
-            no_shows = NoShows(dict(zip(self._names, labels, strict=True)))
             path = self.folder / PGN
+            # all games again: a kill may have left the file incomplete
+            write_whole(path, "".join(map(self._pgn, state.entries)).encode())
+            earlier = len(state.entries)
             with naming(path), path.open("ab") as pgn:
                 for entry in self._played(state, schedule):
                     journal.append(asdict(entry))
@@ -183,13 +185,10 @@ class Tournament:
                     os.fsync(pgn.fileno())
                     state.sprt = self._sprt(state, schedule)
                     on_game(state, entry)
-                    if not self.settings.stop_at_no_shows:
-                        continue
-                    try:
-                        no_shows.add(entry, self._last_lines.pop(entry.number, ()))
-                    except EngineError:
+                    complaint = self._complaint(state.entries[earlier:])
+                    if complaint and self.settings.stop_at_no_shows:
                         self.write_tables(state)
-                        raise
+                        raise EngineError(complaint)
             state.stopped = len(state.entries) < state.scheduled and not state.is_decided
             self.write_tables(state)
         return state
@@ -250,13 +249,6 @@ class Tournament:
             digests.append(player.digest)
         return _distinct(names), digests
 
-    def _time_control(self, entry: GameEntry) -> str:
-        """Time control of both players; `?` if they differ."""
-        first, second = (
-            self.allowances[self._names.index(name)].pgn for name in (entry.first, entry.second)
-        )
-        return first if first == second else "?"
-
     def _check_folder(self, nets: list[str], journal: Journal) -> None:
         """Check that the folder holds this match, or write the settings of a new one."""
         now: dict[str, Any] = {
@@ -283,24 +275,16 @@ class Tournament:
                 "folder, or the settings it began with"
             )
 
-    def _schedule(self) -> list[Pairing]:
-        settings = self.settings
-        order = opening_order(len(self.openings), settings.openings.order, settings.seed)
-        return list(pairings(settings.meetings(), settings.games, order))
-
-    def _write_pgn(self, entries: Sequence[GameEntry]) -> None:
-        """Write all games of the journal as PGN; a kill may have left the file incomplete."""
-        with whole(self.folder / PGN) as part, part.open("wb") as file:
-            for entry in entries:
-                file.write(self._pgn(entry).encode())
-
     def _pgn(self, entry: GameEntry) -> str:
+        first, second = (
+            self.allowances[self._names.index(name)].pgn for name in (entry.first, entry.second)
+        )
         return game_pgn(
             self.rules,
             self.notation,
             entry,
             event=self.settings.title or "match",
-            time_control=self._time_control(entry),
+            time_control=first if first == second else "?",
         )
 
     # --- playing -------------------------------------------------------------------------------
@@ -338,6 +322,30 @@ class Tournament:
         if loser is not None and loser.last_lines:
             self._last_lines[pairing.number] = loser.last_lines
         return entry_of(pairing, self._names, played)
+
+    def _complaint(self, games: Sequence[GameEntry]) -> str:
+        """Message about a player that loses game after game without a move, such as a program with a
+        wrong command; empty if there is none. games: of this run, the one that has just ended last.
+
+        A player that dies, hangs or answers nonsense before its first move loses that game. After the
+        second such game the match stops, before its table fills with meaningless losses.
+        """
+        entry = games[-1]
+        name = _at_fault(entry)
+        wrote = "".join(f"\n    {line}" for line in self._last_lines.pop(entry.number, ()))
+        own = [one for one in games if name in (one.first, one.second)]
+        sides = [first_ply(one, int(name == one.second)) for one in own]
+        can_play = any(set(one.times[ply::2]) - {None} for one, ply in zip(own, sides, strict=True))
+        if can_play or [_at_fault(one) for one in own].count(name) != MOST_NO_SHOWS:
+            return ""
+        player = self.settings.players[self._names.index(name)]
+        protocols = ", ".join(f"{protocol}:" for protocol in PROGRAM_PROTOCOLS.names)
+        return (
+            f"{name} lost its first {MOST_NO_SHOWS} games without a move ({entry.reason}: {entry.detail}). "
+            f"The match was stopped: the program may speak another protocol ({protocols}), or "
+            f"need an argument such as -uci. Its command: {player.command or player.label}\n"
+            + (f"Its last lines:{wrote}" if wrote else "It wrote nothing.")
+        )
 
     # --- the test ------------------------------------------------------------------------------
 
@@ -404,44 +412,8 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-class NoShows:
-    """Finds players that lose game after game without a move, such as a program with a wrong
-    command.
-
-    A player that dies, hangs or answers nonsense before its first move loses that game. After the
-    second such game the match stops, before its table fills with meaningless losses.
-    """
-
-    def __init__(self, labels: dict[str, str]) -> None:
-        """labels: the player's command, by name."""
-        self._labels = labels
-        self._lost: dict[str, list[GameEntry]] = {name: [] for name in labels}
-
-    def add(self, entry: GameEntry, last_lines: Sequence[str] = ()) -> None:
-        """Count a game that has ended. last_lines: the last lines that the loser wrote.
-
-        Raises EngineError if its loser has lost MOST_NO_SHOWS games without making a move in any.
-        """
-        for side, name in enumerate((entry.first, entry.second)):
-            own = entry.times[first_ply(entry, side) :: 2]
-            if any(time is not None for time in own):
-                self._lost.pop(name, None)  # it can play
-            elif (
-                entry.reason in FAULTS - {"resignation"}
-                and entry.points == side
-                and name in self._lost
-            ):
-                self._lost[name].append(entry)
-                if len(self._lost[name]) == MOST_NO_SHOWS:
-                    raise EngineError(self._complaint(name, last_lines))
-
-    def _complaint(self, name: str, last_lines: Sequence[str]) -> str:
-        entry = self._lost[name][-1]
-        wrote = "".join(f"\n    {line}" for line in last_lines)
-        protocols = ", ".join(f"{name}:" for name in PROGRAM_PROTOCOLS.names)
-        return (
-            f"{name} lost its first {MOST_NO_SHOWS} games without a move ({entry.reason}: {entry.detail}). "
-            f"The match was stopped: the program may speak another protocol ({protocols}), or "
-            f"need an argument such as -uci. Its command: {self._labels[name]}\n"
-            + (f"Its last lines:{wrote}" if wrote else "It wrote nothing.")
-        )
+def _at_fault(entry: GameEntry) -> str:
+    """Name of the player who lost a game by a fault; empty if nobody did."""
+    if entry.reason not in FAULTS - {"resignation"}:
+        return ""
+    return entry.second if entry.points else entry.first

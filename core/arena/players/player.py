@@ -192,7 +192,6 @@ class Reply:
     nodes: int = 0
     seconds: float = 0.0
     """Time taken, measured as close to the player as possible."""
-    draw_offered: bool = False
     visits: PlyVisits = ()
     """Visits of the root's moves, most visited first; empty if not reported."""
     value: float | None = None

@@ -42,18 +42,16 @@ _GROUPS = {"option": "options", "search": "search"}
 class Limits(BaseModel):
     """Limits of each move; the first one reached ends the search."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    clock: str | None = Field(
-        default=None, description="[MOVES/]BASE[+INCREMENT] in seconds, or 15:00+5"
-    )
-    movetime: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="seconds for each move"
-    )
-    nodes: int | None = Field(
-        default=None, ge=1, description="nodes, or simulations, for each move"
-    )
-    depth: int | None = Field(default=None, ge=1, description="plies of each search")
+    clock: str | None = None
+    """[MOVES/]BASE[+INCREMENT] in seconds, or 15:00+5."""
+    movetime: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Seconds for each move."""
+    nodes: int | None = Field(default=None, ge=1)
+    """Nodes, or simulations, for each move."""
+    depth: int | None = Field(default=None, ge=1)
+    """Plies of each search."""
 
     def allowance(self) -> Allowance:
         """Convert the limits. Raises SettingError if the clock cannot be parsed."""
@@ -71,41 +69,44 @@ class Limits(BaseModel):
 class PlayerSpec(Limits):
     """A player. Exactly one of `command`, `net` and `random` is given."""
 
-    name: str = Field(default="", description="name in tables; if empty, a program's own name")
-    command: str = Field(default="", description="program with its arguments")
-    protocol: Protocol = Field(default="uci", description="protocol of the program")
-    options: dict[str, str | int | float | bool] = Field(
-        default_factory=dict, description="options of the program: {Hash: 64}"
-    )
-    lines: tuple[str, ...] = Field(default=(), description="sent at every start (xboard)")
-    variant: str | None = Field(default=None, description="the program's name of the variant")
-    ranks: Literal[0, 1] | None = Field(
-        default=None, description="number of the first rank; by default that of the protocol"
-    )
-    letters: Literal["own", "also"] = Field(
-        default="own", description="letters in FENs: the spec's own, or its alternatives (`also`)"
-    )
-    restart: bool = Field(default=False, description="start a new process for each game")
-    optional: bool = Field(
-        default=False, description="leave the player out if its program is not installed"
-    )
-    ponder: bool = Field(
-        default=False,
-        description="a program thinks during the other side's turn; nets do not",
-    )
-    timeout: float = Field(default=20.0, gt=0, description="seconds to start and to be ready")
+    name: str = ""
+    """Name in tables; if empty, a program's own name."""
+    command: str = ""
+    """Program with its arguments."""
+    protocol: Protocol = "uci"
+    """Protocol of the program."""
+    options: dict[str, str | int | float | bool] = {}
+    """Options of the program: {Hash: 64}."""
+    lines: tuple[str, ...] = ()
+    """Sent at every start (xboard)."""
+    variant: str | None = None
+    """The program's name of the variant."""
+    ranks: int | None = Field(default=None, ge=0, le=1)
+    """Number of the first rank; by default that of the protocol."""
+    letters: Literal["own", "also"] = "own"
+    """Letters in FENs: the spec's own, or its alternatives (`also`)."""
+    restart: bool = False
+    """Start a new process for each game."""
+    optional: bool = False
+    """Leave the player out if its program is not installed."""
+    ponder: bool = False
+    """A program thinks during the other side's turn; nets do not."""
+    timeout: float = Field(default=20.0, gt=0)
+    """Seconds to start and to be ready."""
 
-    net: str = Field(default="", description="network: an ONNX file")
-    evaluator: str = Field(default="auto", description="program that runs the network")
-    settings: str = Field(
-        default="default", description="named set of search settings of the variant's spec"
-    )
-    search: dict[str, Any] = Field(
-        default_factory=dict, description="settings of the search (docs/search.md)"
-    )
-    threads: int | None = Field(default=None, ge=1, description="threads of the evaluator")
+    net: str = ""
+    """Network: an ONNX file."""
+    evaluator: str = "auto"
+    """Program that runs the network."""
+    settings: str = "default"
+    """Named set of search settings of the variant's spec."""
+    search: dict[str, Any] = {}
+    """Settings of the search (docs/search.md)."""
+    threads: int | None = Field(default=None, ge=1)
+    """Threads of the evaluator."""
 
-    random: bool = Field(default=False, description="any legal move")
+    random: bool = False
+    """Any legal move."""
 
     @property
     def label(self) -> str:
@@ -164,13 +165,11 @@ def parse_player(text: str) -> PlayerSpec:
             raise SettingError(f"player {text!r}: {part!r} is not KEY=VALUE")
         group, dot, inner = key.partition(".")
         if dot and group in _GROUPS:
-            # a setting of the search is parsed as it is declared, see `player_of`
-            plain = value if group == "search" else _plain(value)
-            given.setdefault(_GROUPS[group], {})[inner] = plain
+            given.setdefault(_GROUPS[group], {})[inner] = value
         elif key == "lines":
             given.setdefault("lines", []).append(value)
         else:
-            given[key] = _plain(value) if key not in ("name", "variant", "clock") else value
+            given[key] = value  # numbers are parsed as the field declares them
     return player_of(given, text)
 
 
@@ -228,15 +227,3 @@ def read_yaml(path: Path) -> object:
         return load_yaml(read_text(path, what), str(path), what, kind="safe")
     except SpecError as error:
         raise SettingError(str(error)) from None
-
-
-def _plain(value: str) -> str | int | float | bool:
-    """Convert a text to a number or truth value, if it is one."""
-    if value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value

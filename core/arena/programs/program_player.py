@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar, cast
 
+from variant_ai.core.arena.games.openings import start_of
 from variant_ai.core.arena.players.player import Allowance, Fault, Player, Reply, Turn
 from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.arena.programs.engine_process import (
@@ -158,7 +159,6 @@ class ProgramPlayer(Player, Generic[Client]):
             depth=answer.depth,
             nodes=answer.nodes,
             seconds=answer.seconds,
-            draw_offered=answer.claim == "draw",
             candidates=self._candidates(game, answer),
         )
 
@@ -208,18 +208,14 @@ class ProgramPlayer(Player, Generic[Client]):
 
     def _start(self, game: Game) -> str | None:
         """FEN of the game's first position with the engine's letters; None: the variant's start."""
-        rules = game.rules
-        fen = rules.fen(game.positions[0])
-        return None if fen == rules.fen(rules.position()) else self.coordinates.fen(fen)
+        fen = start_of(game)
+        return fen if fen is None else self.coordinates.fen(fen)
 
     def _without_move(self, game: Game, claim: str) -> Fault:
-        if claim:
-            return Fault(
-                "false claim",
-                f"{self.name} claims {claim!r}, but the game is not over (FEN {game.fen()})",
-            )
+        said = f"claims {claim!r}" if claim else "reports no move"
         return Fault(
-            "no move", f"{self.name} reports no move, but the game is not over (FEN {game.fen()})"
+            "false claim" if claim else "no move",
+            f"{self.name} {said}, but the game is not over (FEN {game.fen()})",
         )
 
     @contextmanager

@@ -37,11 +37,52 @@ NO_MOVES = ("(none)", "0000", "(null)", "NULL", "none", "")
 """Texts that engines write instead of a move if they find none."""
 
 
+def parse_option(line: str) -> UciOption | None:
+    """Parse `option name N type T [default D] [var V]…`; names and values may contain spaces."""
+    fields: dict[str, list[str]] = {"name": [], "type": [], "default": [], "var": []}
+    word = ""
+    for token in line.split()[1:]:
+        if token in fields and (token == "var" or not fields[token]):
+            word = token
+            if token == "var":
+                fields["var"].append("")
+        elif token in ("min", "max"):
+            word = ""
+        elif word == "var":
+            fields["var"][-1] = f"{fields['var'][-1]} {token}".strip()
+        elif word:
+            fields[word].append(token)
+    if not fields["name"] or not fields["type"]:
+        return None
+    return UciOption(
+        " ".join(fields["name"]),
+        fields["type"][0],
+        " ".join(fields["default"]),
+        tuple(fields["var"]),
+    )
+
+
+def parse_ucci_option(line: str) -> UciOption | None:
+    """Parse `option NAME type T [min N] [max N] [var V]… [default D]`; names and values are
+    words."""
+    words = line.split()
+    if len(words) < 4 or words[2] != "type" or words[3] not in UCCI_OPTION_KINDS:
+        return None
+    choices = tuple(words[i + 1] for i in range(4, len(words) - 1) if words[i] == "var")
+    default = ""
+    if "default" in words[4:]:
+        at = words.index("default", 4)
+        default = words[at + 1] if at + 1 < len(words) else ""
+    return UciOption(words[1], words[3], default, choices)
+
+
 class UciClient(EngineProcess):
     """One engine process that speaks UCI."""
 
     hello = "uci"
     """First line of the client; the engine answers with this word and `ok`."""
+    read_option = staticmethod(parse_option)
+    """Parses the declaration of an option; None if the line is not one."""
 
     def __init__(
         self,
@@ -85,10 +126,6 @@ class UciClient(EngineProcess):
                 if option is not None:
                     self.options[option.name.lower()] = option
 
-    def read_option(self, line: str) -> UciOption | None:
-        """Parse the declaration of an option; None if the line is not one."""
-        return parse_option(line)
-
     def greeted(self) -> None:
         """Called after the handshake, before options are set."""
 
@@ -119,9 +156,8 @@ class UciClient(EngineProcess):
         option = self.options.get(name.lower())
         if option is None:
             return None
-        values = {**self.soft_options, **self.given_options}
-        given = [value for key, value in values.items() if key.lower() == name.lower()]
-        return given[-1] if given else option.default
+        given = {k.lower(): v for k, v in (self.soft_options | self.given_options).items()}
+        return given.get(name.lower(), option.default)
 
     def set_variant(self, name: str) -> None:
         """Set UCI_Variant. An engine without that option is assumed to play the right variant."""
@@ -176,11 +212,14 @@ class UciClient(EngineProcess):
             if text.startswith(("bestmove", "nobestmove")):
                 words = text.split()
                 move = words[1] if len(words) > 1 and words[0] == "bestmove" else ""
-                answer = _answer_of(None if move in NO_MOVES else move, ranks, candidates.found())
+                # the best line; numbers that cannot be parsed are left out
+                best = _line_of(ranks[min(ranks)]) if ranks else Answer(None)
                 claim = next((word for word in words[2:] if word in ("draw", "resign")), "")
                 expected = words[3] if words[2:3] == ["ponder"] and len(words) > 3 else ""
                 return replace(
-                    answer,
+                    best,
+                    move=None if move in NO_MOVES else move,
+                    candidates=candidates.found(),
                     seconds=seconds,
                     late=late,
                     claim=claim,
@@ -200,11 +239,9 @@ class UcciClient(UciClient):
     """One engine process that speaks UCCI."""
 
     hello = "ucci"
+    read_option = staticmethod(parse_ucci_option)
     millisec = False
     """True if the engine expects times in milliseconds instead of seconds."""
-
-    def read_option(self, line: str) -> UciOption | None:
-        return parse_ucci_option(line)
 
     def greeted(self) -> None:
         self.millisec = "usemillisec" in self.options
@@ -256,45 +293,6 @@ def _says_more(text: str, before: str) -> bool:
     return not _is_bound(text) or _is_bound(before)
 
 
-def parse_option(line: str) -> UciOption | None:
-    """Parse `option name N type T [default D] [var V]…`; names and values may contain spaces."""
-    fields: dict[str, list[str]] = {"name": [], "type": [], "default": [], "var": []}
-    word = ""
-    for token in line.split()[1:]:
-        if token in fields and (token == "var" or not fields[token]):
-            word = token
-            if token == "var":
-                fields["var"].append("")
-        elif token in ("min", "max"):
-            word = ""
-        elif word == "var":
-            fields["var"][-1] = f"{fields['var'][-1]} {token}".strip()
-        elif word:
-            fields[word].append(token)
-    if not fields["name"] or not fields["type"]:
-        return None
-    return UciOption(
-        " ".join(fields["name"]),
-        fields["type"][0],
-        " ".join(fields["default"]),
-        tuple(fields["var"]),
-    )
-
-
-def parse_ucci_option(line: str) -> UciOption | None:
-    """Parse `option NAME type T [min N] [max N] [var V]… [default D]`; names and values are
-    words."""
-    words = line.split()
-    if len(words) < 4 or words[2] != "type" or words[3] not in UCCI_OPTION_KINDS:
-        return None
-    choices = tuple(words[i + 1] for i in range(4, len(words) - 1) if words[i] == "var")
-    default = ""
-    if "default" in words[4:]:
-        at = words.index("default", 4)
-        default = words[at + 1] if at + 1 < len(words) else ""
-    return UciOption(words[1], words[3], default, choices)
-
-
 def _words_of(limits: Mapping[str, int]) -> str:
     return "".join(f" {word} {value}" for word, value in limits.items())
 
@@ -340,14 +338,6 @@ class _Candidates:
         lines = [self._latest[rank] for rank in sorted(self._latest)]
         moves = {line.move: self._exact.get(line.move or "", line) for line in lines}
         return tuple(moves.values())
-
-
-def _answer_of(
-    move: str | None, ranks: Mapping[int, str], candidates: tuple[Answer, ...]
-) -> Answer:
-    """Build the answer from the best line; numbers that cannot be parsed are left out."""
-    best = _line_of(ranks[min(ranks)]) if ranks else Answer(None)
-    return replace(best, move=move, candidates=candidates)
 
 
 def _line_of(text: str) -> Answer:

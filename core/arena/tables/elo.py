@@ -194,12 +194,14 @@ def fit(results: Sequence[Sequence[Tally]]) -> Ratings:
         raise DataError(f"ratings need at least two players, not {players}")
     if not counts.sum():
         raise DataError("ratings need games, and there are none")
-    counts[np.arange(players), np.arange(players)] = 0
+    unit = np.eye(players)
+    counts *= 1 - unit[..., None]
     prior = not _has_maximum(counts)
     fitted = counts.copy()
     if prior:
-        fitted[..., 1] += PRIOR_DRAWS / 2 * (1 - np.eye(players))
-    design = _design(players)
+        fitted[..., 1] += PRIOR_DRAWS / 2 * (1 - unit)
+    # rows for all ordered pairs: +1 for the first player, -1 for the second; shape [P², P]
+    design = (unit[:, None, :] - unit[None, :, :]).reshape(players * players, players)
     games, points = fitted.sum(axis=-1).ravel(), (fitted[..., 0] + fitted[..., 1] / 2).ravel()
     parameters = _maximum(design, games, points)
     expected = 1.0 / (1.0 + np.exp(-design @ parameters))
@@ -212,13 +214,8 @@ def fit(results: Sequence[Sequence[Tally]]) -> Ratings:
     )
     covariance = information @ (design.T @ (design * np.asarray(spread)[:, None])) @ information
     elo = parameters * ELO
-    return Ratings(elo - elo.mean(), _centred(covariance * ELO**2), prior)
-
-
-def _design(players: int) -> Floats:
-    """Rows for all ordered pairs: +1 for the first player, −1 for the second; shape [P², P]."""
-    unit = np.eye(players)
-    return (unit[:, None, :] - unit[None, :, :]).reshape(players * players, players)
+    centre = unit - 1.0 / players  # ratings minus their mean
+    return Ratings(elo - elo.mean(), centre @ (covariance * ELO**2) @ centre, prior)
 
 
 def _maximum(design: Floats, games: Floats, points: Floats) -> Floats:
@@ -244,11 +241,3 @@ def _has_maximum(counts: Floats) -> bool:
     for _ in range(len(counts).bit_length()):
         reached = reached @ reached
     return bool(reached.all())
-
-
-def _centred(covariance: Floats) -> Floats:
-    """Covariance of the ratings minus their mean."""
-    players = len(covariance)
-    centre = np.eye(players) - 1.0 / players
-    result: Floats = centre @ covariance @ centre
-    return result

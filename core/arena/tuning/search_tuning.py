@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from variant_ai.core.arena.tables.elo import Estimate, Tally, estimate
 from variant_ai.core.arena.tables.sprt import SprtStatus
@@ -174,6 +175,10 @@ class Plan:
     @property
     def present_is_inside(self) -> bool:
         return all(one.holds(self.present[one.name]) for one in self.ranges)
+
+    def points(self, trials: Iterable[Trial]) -> NDArray[np.float64]:
+        """Points of trials in the unit cube, one in each row."""
+        return np.array([self.point(trial.settings) for trial in trials])
 
     def point(self, settings: Mapping[str, Value]) -> list[float]:
         return [c for one in self.ranges for c in one.coordinates(settings[one.name])]
@@ -364,8 +369,7 @@ class Tuner:
     def _finalists(self, outcome: Outcome) -> Iterator[Trial]:
         """Trials with the greatest expected score; only the first of equal settings."""
         assert outcome.surrogate is not None
-        points = np.array([self.plan.point(trial.settings) for trial in outcome.trials])
-        expected, _ = outcome.surrogate.predict(points)
+        expected, _ = outcome.surrogate.predict(self.plan.points(outcome.trials))
         found: list[Settings] = []
         for index in np.argsort(-expected, kind="stable"):
             trial = outcome.trials[int(index)]

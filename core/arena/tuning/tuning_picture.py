@@ -80,7 +80,7 @@ def importances(plan: Plan, outcome: Outcome) -> dict[str, float]:
     """Return the share of the variance of the expected score that each setting explains alone, over
     the values tried (first-order sensitivity; other settings averaged over the trials)."""
     assert outcome.surrogate is not None
-    points = np.array([plan.point(trial.settings) for trial in outcome.trials])
+    points = plan.points(outcome.trials)
     total = float(np.var(outcome.surrogate.predict(points)[0])) or 1.0
     found: dict[str, float] = {}
     for one, columns in _columns(plan):
@@ -112,7 +112,7 @@ def _base(plan: Plan, outcome: Outcome) -> Settings:
     if plan.present_is_inside:
         return plan.present
     assert outcome.surrogate is not None
-    points = np.array([plan.point(trial.settings) for trial in outcome.trials])
+    points = plan.points(outcome.trials)
     return outcome.trials[int(np.argmax(outcome.surrogate.predict(points)[0]))].settings
 
 

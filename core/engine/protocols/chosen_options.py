@@ -84,9 +84,6 @@ class OptionSet:
         """Set a value that is valid already."""
         self._given[self.find(name).name] = value
 
-    def is_given(self, name: str) -> bool:
-        return name in self._given
-
     def value(self, name: str) -> Any:
         """The value that was set, or the default."""
         option = self._options[canonical(name)]
@@ -118,8 +115,8 @@ class OptionSet:
         self._add_divisor(found, spec_divisor)
         if self.text("Search_Type") == "mcts":
             found["transpositions"] = False
-        if self.number("hashsize") and self.is_given("hashsize"):
-            found["memory_mb"] = self.number("hashsize")
+        if given := self._given.get("hashsize"):
+            found["memory_mb"] = int(given)
         self._add_variety(found)
         return found
 
