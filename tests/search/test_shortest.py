@@ -12,8 +12,8 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.tree.mates.shortest_mate import MateShortener
 from variant_ai.core.search.tree.nodes import LOST, OPEN, UNPROVEN, WON
-from variant_ai.core.search.tree.shortest_mate import MateShortener
 
 MakeSearch = Callable[..., Search]
 

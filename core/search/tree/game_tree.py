@@ -26,6 +26,7 @@ from variant_ai.core.search.tree.descent import NEEDS_JUDGE
 from variant_ai.core.search.tree.edges import Edges, ReadableTree, edges_of, prepare_root_edges
 from variant_ai.core.search.tree.growth import make_node
 from variant_ai.core.search.tree.leaf_batch import LeafBatch, abandon, complete, fill, new_batch
+from variant_ai.core.search.tree.mates.shortest_mate import MateShortener
 from variant_ai.core.search.tree.nodes import (
     CLOSES_CYCLE,
     IDLE,
@@ -45,7 +46,6 @@ from variant_ai.core.search.tree.nodes import (
 )
 from variant_ai.core.search.tree.repetition import is_single, past_of, repeatable
 from variant_ai.core.search.tree.reuse import SLICE, begin_reclaim, reclaim
-from variant_ai.core.search.tree.shortest_mate import MateShortener
 from variant_ai.core.search.tree.transpositions import find, grown, insert, node_key
 from variant_ai.core.search.tree.working_memory import PATH_INFO, Descent, new_scratch
 

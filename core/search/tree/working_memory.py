@@ -74,7 +74,7 @@ MATE_NODES = 4096
 
 
 class MateSearch(NamedTuple):
-    """A proof number search for a mate by checks, `mates.py`."""
+    """A proof number search for a mate by checks, `mates/by_checks.py`."""
 
     nodes: Annotated[NDArray[np.void], array(MATE_NODE)]
     """MATE_NODE; the first one is the position to solve."""
