@@ -165,11 +165,13 @@ def parse_player(text: str) -> PlayerSpec:
             raise SettingError(f"player {text!r}: {part!r} is not KEY=VALUE")
         group, dot, inner = key.partition(".")
         if dot and group in _GROUPS:
-            given.setdefault(_GROUPS[group], {})[inner] = value
+            # a setting of the search is parsed as it is declared, see `player_of`
+            plain = value if group == "search" else _plain(value)
+            given.setdefault(_GROUPS[group], {})[inner] = plain
         elif key == "lines":
             given.setdefault("lines", []).append(value)
         else:
-            given[key] = value  # numbers are parsed as the field declares them
+            given[key] = _plain(value) if key not in ("name", "variant", "clock") else value
     return player_of(given, text)
 
 
@@ -227,3 +229,15 @@ def read_yaml(path: Path) -> object:
         return load_yaml(read_text(path, what), str(path), what, kind="safe")
     except SpecError as error:
         raise SettingError(str(error)) from None
+
+
+def _plain(value: str) -> str | int | float | bool:
+    """Convert a text to a number or truth value, if it is one."""
+    if value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
