@@ -212,10 +212,10 @@ class ProgramPlayer(Player, Generic[Client]):
         return fen if fen is None else self.coordinates.fen(fen)
 
     def _without_move(self, game: Game, claim: str) -> Fault:
-        said = f"claims {claim!r}" if claim else "reports no move"
+        problem = f"claims {claim!r}" if claim else "reports no move"
         return Fault(
             "false claim" if claim else "no move",
-            f"{self.name} {said}, but the game is not over (FEN {game.fen()})",
+            f"{self.name} {problem}, but the game is not over (FEN {game.fen()})",
         )
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""How the graph grows: nodes for new positions, and the edges that lead to them.
+"""New nodes for positions, and the edges that lead to them.
 
 make_node     a node for a position of the line
 find_or_make  the node of a position, made if there is none
