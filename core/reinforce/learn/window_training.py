@@ -36,7 +36,7 @@ from variant_ai.core.train.loop.device import choose_device, choose_precision
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.measure.metrics import Metrics
 from variant_ai.core.train.run.initial_weights import CheckpointStart, FileStart, Start, random_net
-from variant_ai.core.train.run.run_folder import CONFIG, last_metrics
+from variant_ai.core.train.run.run_folder import CONFIG, read_metrics
 from variant_ai.core.train.run.training_run import export_net
 from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
 
@@ -195,8 +195,10 @@ class WindowTraining:
 
     def measured(self, step: int) -> dict[str, Any] | None:
         """Metrics of the training that ended with a step; None if there are none."""
-        last = last_metrics(self.folder, "train")
-        return None if last is None or last["step"] != step else Metrics.of(last).as_dict()
+        for event in reversed(read_metrics(self.folder)):
+            if event["kind"] == "train" and event["step"] == step:
+                return Metrics.of(event).as_dict()
+        return None
 
     def _source(
         self, window: ReplayWindow, course: Course, config: TrainConfig
