@@ -17,7 +17,7 @@ import importlib.metadata
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -84,12 +84,13 @@ class _SpecsPlugin:
 
     variant_ai_api = API_VERSION
 
-    def __init__(self, entries: list[VariantEntry]) -> None:
+    def __init__(self, entries: Callable[[], list[VariantEntry]]) -> None:
+        """entries: called when variants are first needed; a folder that cannot be read is reported."""
         self.entries = entries
 
     @hookimpl
     def register_variants(self) -> list[VariantEntry]:
-        return self.entries
+        return self.entries()
 
 
 class PluginHost:
@@ -113,12 +114,15 @@ class PluginHost:
         if entry_points is None:
             entry_points = importlib.metadata.entry_points(group=GROUP)
         self._load(_ordered(entry_points), environ)
+
         # a spec with a plugin of its own is dropped later
-        shipped = [
-            VariantEntry(name, path, model=builtin_net(name))
-            for name, path in builtin_specs().items()
-        ]
-        own = [VariantEntry(path.stem, path) for path in user_spec_files(environ)]
+        def shipped() -> list[VariantEntry]:
+            specs = builtin_specs().items()
+            return [VariantEntry(name, path, model=builtin_net(name)) for name, path in specs]
+
+        def own() -> list[VariantEntry]:
+            return [VariantEntry(path.stem, path) for path in user_spec_files(environ)]
+
         for name, entries in (("specs", shipped), ("user-specs", own)):
             self.register(_SpecsPlugin(entries), name, __version__, OWN_DISTRIBUTION)
 
@@ -326,7 +330,8 @@ def _checked(entry: E) -> E:
             require(field, is_path, "a pathlib.Path, or its text")
             changes[field] = Path(value)
     if isinstance(entry, LazyEntry):
-        module, _, attribute = str(entry.target).partition(":")
+        target: object = entry.target
+        module, _, attribute = target.partition(":") if isinstance(target, str) else ("", "", "")
         require("target", module and attribute, "'package.module:object'")
         require("summary", isinstance(entry.summary, str), "a text")
     if isinstance(entry, EncoderEntry):

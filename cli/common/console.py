@@ -14,6 +14,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
@@ -236,6 +237,8 @@ def _jsonable(value: Any) -> Any:
 
     if isinstance(value, (set, frozenset)):
         return sorted(value)
+    if is_dataclass(value) and not isinstance(value, type):  # sets in it are sorted, too
+        return {each.name: getattr(value, each.name) for each in fields(value)}
     return to_jsonable_python(value, fallback=lambda scalar: scalar.tolist())
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from variant_ai.core.rules.text.notation import uci
 
 if TYPE_CHECKING:
+    from variant_ai.core.inference.interface import Evaluator
     from variant_ai.core.rules.game import Game
     from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.report import Report
@@ -88,16 +89,20 @@ def analysis_of(game: Game, report: Report) -> Analysis:
     )
 
 
-def net_answers(search: BaseSearch, games: Sequence[Game]) -> list[tuple[float, dict[int, float]]]:
+def net_answers(
+    search: BaseSearch, games: Sequence[Game], evaluator: Evaluator | None = None
+) -> list[tuple[float, dict[int, float]]]:
     """Return the net's value in [-1, 1] and its probabilities of the legal moves for the last position of
-    each game, without a search, in one batch."""
+    each game, without a search, in one batch. evaluator: of all devices; None: the search's first."""
     import numpy as np
 
     from variant_ai.core.search.tree_factory import with_last_moves
 
     seen = [with_last_moves(game, search.rules).position for game in games]
     search.settle()
-    answer = search.evaluators[0].evaluate(search.encoder.planes(np.concatenate(seen)))
+    answer = (evaluator or search.evaluators[0]).evaluate(
+        search.encoder.planes(np.concatenate(seen))
+    )
     found = []
     for row, game in enumerate(games):
         moves: list[int] = game.legal_moves().tolist()

@@ -40,17 +40,17 @@ class ProtocolLog:
 
     def __call__(self, sign: str, *lines: str) -> None:
         seconds = time.perf_counter() - self._start
-        for line in lines if sign == ">" else ():
-            self._on_output(line)
         with self._lock:
-            if self._file is None:
-                return
             try:
-                for line in lines:
-                    self._file.write(f"{seconds:.4f} {sign} {line}\n")
-                self._file.flush()
+                if self._file is not None:
+                    for line in lines:
+                        self._file.write(f"{seconds:.4f} {sign} {line}\n")
+                    self._file.flush()
             except OSError:
                 self._file = None
+        # last: it may wake a thread that writes the next line
+        for line in lines if sign == ">" else ():
+            self._on_output(line)
 
     def close(self) -> None:
         with self._lock:

@@ -62,6 +62,7 @@ class ModelInfo:
         known: dict[str, Any] = {
             name: metadata[name] for name in cls.__dataclass_fields__ if name in metadata
         }
+        known["head"] = "flat" if known.get("head") == "flat" else "map"
         return cls(**{**known, "source": source})
 
     @property

@@ -16,9 +16,11 @@ from variant_ai.core.system.files import write_whole
 def read_onnx(path: str | os.PathLike[str]) -> onnx.ModelProto:
     """Read a model. Raises DataError if the file is not an ONNX model."""
     try:
-        return onnx.load(os.fspath(path), load_external_data=False)
+        return onnx.load(os.fspath(path))  # weights may be in a file beside it
     except FileNotFoundError:
         raise DataError(f"{path}: no such model file") from None
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}") from None
     except Exception as error:  # protobuf's DecodeError is not public
         raise DataError(f"{path}: is not a usable ONNX model: {error}") from None
 

@@ -26,7 +26,7 @@ def encoder_and_rules(
     """Return the encoder for a net, and rules whose positions contain everything that it encodes: a
     net may have other planes than the spec (`ModelInfo.own_spec`)."""
     own = evaluator.info.own_spec(spec)
-    encoder = Encoder(own, "flat" if evaluator.info.head == "flat" else "map")
+    encoder = Encoder(own, evaluator.info.head)
     return encoder, rules if rules is not None and own is spec else make_rules(own)
 
 

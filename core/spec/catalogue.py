@@ -57,9 +57,12 @@ def builtin_plugins() -> tuple[str, ...]:
 def user_spec_files(environ: Mapping[str, str]) -> list[Path]:
     """Specs in the folders of `VARIANT_AI_SPECS` (separated as in PATH), else in
     `~/.config/variant-ai/specs`."""
-    config = environ.get("XDG_CONFIG_HOME") or "~/.config"
-    given = environ.get("VARIANT_AI_SPECS", os.path.join(config, "variant-ai", "specs"))
-    folders = [home_path(part) for part in given.split(os.pathsep) if part]
+    given = environ.get("VARIANT_AI_SPECS")
+    if given is None:
+        config = environ.get("XDG_CONFIG_HOME") or "~/.config"
+        folders = [home_path(config) / "variant-ai" / "specs"]
+    else:
+        folders = [home_path(part) for part in given.split(os.pathsep) if part]
     files = (file for folder in folders if folder.is_dir() for file in sorted(folder.iterdir()))
     return [file for file in files if file.suffix in SPEC_SUFFIXES]
 

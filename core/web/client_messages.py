@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
-from functools import cache
-from typing import Annotated, Any, Literal
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from typing import Any
 
 from variant_ai.core.errors import DataError, unknown
+from variant_ai.core.system.text_tables import counted
 from variant_ai.core.web.web_settings import VisitorLimits
 
 MAX_ID = 2**53
@@ -121,61 +120,8 @@ MESSAGES: dict[str, MessageKind] = {
 }
 FIELDS = {name: kind.fields for name, kind in MESSAGES.items()}
 """Fields of each type of message with their kinds."""
-
-
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("one line of printable text is expected")
-    return text
-
-
-_PRINTABLE = AfterValidator(_printable)
-Name = Annotated[str, Field(max_length=MAX_WORD), _PRINTABLE]
-Move = Annotated[str, Field(max_length=20), _PRINTABLE]
-Line = Annotated[list[Move], Field(max_length=64)]
-_STRICT = ConfigDict(strict=True, extra="forbid")
-
-
-class Clock(BaseModel):
-    """Seconds."""
-
-    model_config = _STRICT
-
-    left: float = Field(0.0, ge=0, le=1e6)
-    increment: float = Field(0.0, ge=0, le=1e6)
-
-
-class Tags(BaseModel):
-    """Headers of a PGN."""
-
-    model_config = _STRICT
-
-    Event: Name = ""
-    White: Name = ""
-    Black: Name = ""
-    Date: Name = ""
-    Result: Literal["1-0", "0-1", "1/2-1/2", "*"] = "*"
-    Termination: Name = ""
-
-
-@cache
-def field_types(limits: VisitorLimits) -> dict[str, TypeAdapter[Any]]:
-    """Types of fields by the kinds in `MESSAGES`."""
-    from_0 = Annotated[int, Field(ge=0, le=MAX_ID)]
-    types: dict[str, Any] = {
-        "name": Name,
-        "text": Annotated[str, Field(max_length=MAX_TEXT), _PRINTABLE],
-        "long": Annotated[str, Field(max_length=limits.spec, pattern=r"^[^\x00]*$")],
-        "moves": Annotated[list[Move], Field(max_length=limits.moves)],
-        "lines": Annotated[list[Line], Field(max_length=64)],
-        "tags": Tags,
-        "clock": Clock,
-        "seconds": Annotated[float, Field(ge=0, le=limits.seconds)],
-        "count": Annotated[int, Field(ge=1, le=MAX_ID)],
-        "number": from_0,
-        "id": from_0,
-    }
-    return {kind: TypeAdapter(type) for kind, type in types.items()}
+TAGS = ("Event", "White", "Black", "Date", "Result", "Termination")
+RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 
 
 @dataclass(frozen=True)
@@ -187,14 +133,6 @@ class ClientMessage:
     fields: dict[str, Any]
 
 
-class MessageError(DataError):
-    """A message with an id that cannot be answered."""
-
-    def __init__(self, id: int, message: str) -> None:
-        super().__init__(message)
-        self.id = id
-
-
 def read_message(text: str, limits: VisitorLimits) -> ClientMessage:
     """Parse and check a message of the page. Raises DataError that names what is wrong."""
     if len(text) > limits.message:
@@ -204,17 +142,26 @@ def read_message(text: str, limits: VisitorLimits) -> ClientMessage:
     except (ValueError, RecursionError):
         raise DataError("a message is a JSON object, and this is no JSON") from None
     if not isinstance(given, dict):
-        raise DataError(f"a message is a JSON object, not {str(given)[:40]}")
+        raise DataError(f"a message is a JSON object, not a {_kind(given)}")
     id = given.pop("id", None)
     if not isinstance(id, int) or isinstance(id, bool) or not 0 <= id <= MAX_ID:
         raise DataError("id: a whole number from 0 is expected")
-    name = str(given.pop("type", None))
-    if name not in MESSAGES:
-        raise MessageError(id, unknown("type", name[:40], sorted(MESSAGES)))
+    name = given.pop("type", None)
+    if not isinstance(name, str) or name not in FIELDS:
+        shown = name[:40] if isinstance(name, str) else _kind(name)
+        raise MessageError(id, unknown("type", shown, sorted(FIELDS)))
     try:
         return ClientMessage(id, name, _checked(given, FIELDS[name], limits))
     except DataError as error:
         raise MessageError(id, str(error)) from None
+
+
+class MessageError(DataError):
+    """A message with an id that cannot be answered."""
+
+    def __init__(self, id: int, message: str) -> None:
+        super().__init__(message)
+        self.id = id
 
 
 def _checked(given: dict[str, Any], kinds: dict[str, str], limits: VisitorLimits) -> dict[str, Any]:
@@ -227,17 +174,80 @@ def _checked(given: dict[str, Any], kinds: dict[str, str], limits: VisitorLimits
         if value is None:
             if kind.endswith("!"):
                 raise DataError(f"{name}: this field is missing")
-            continue
-        type = field_types(limits)[kind.rstrip("!")]
-        try:
-            found[name] = type.dump_python(
-                type.validate_python(value, strict=True), exclude_unset=True
-            )
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where = ".".join(map(str, (name, *first["loc"])))
-            raise DataError(f"{where}: {first['msg']}") from None
+        else:
+            found[name] = _value(name, kind.rstrip("!"), value, limits)
     return found
+
+
+def _value(name: str, kind: str, value: Any, limits: VisitorLimits) -> Any:
+    """Return a value if it is of its kind. Raises DataError."""
+    if kind in ("name", "text", "long"):
+        most = {"name": MAX_WORD, "text": MAX_TEXT, "long": limits.spec}[kind]
+        return _text(name, value, most, lines=kind == "long")
+    if kind == "moves":
+        return _moves(name, value, limits.moves)
+    if kind == "lines":
+        if not isinstance(value, list) or len(value) > 64:
+            raise DataError(f"{name}: a list of at most 64 lines is expected")
+        return [_moves(name, line, 64) for line in value]
+    if kind == "tags":
+        return _tags(name, value)
+    if kind == "clock":
+        if not isinstance(value, dict) or set(value) - {"left", "increment"} or not value:
+            raise DataError(f"{name}: {{left: seconds, increment: seconds}} is expected")
+        return {key: _number(f"{name}.{key}", one, 0, 1e6) for key, one in value.items()}
+    if kind == "seconds":
+        return _number(name, value, 0.0, limits.seconds)
+    if kind in ("count", "id", "number"):
+        least = 1 if kind == "count" else 0
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAX_ID:
+            raise DataError(f"{name}: a whole number from {least} is expected")
+        return value
+    raise AssertionError(kind)
+
+
+def _text(name: str, value: Any, most: int, *, lines: bool = False) -> str:
+    if not isinstance(value, str):
+        raise DataError(f"{name}: text is expected, not a {_kind(value)}")
+    if len(value) > most:
+        raise DataError(f"{name}: {len(value)} characters where at most {most} are accepted")
+    if "\0" in value or (not lines and not value.isprintable()):
+        raise DataError(f"{name}: one line of printable text is expected")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise DataError(f"{name}: half a character (a lone surrogate)") from None
+    return value
+
+
+def _moves(name: str, value: Any, most: int) -> list[str]:
+    if not isinstance(value, list):
+        raise DataError(f"{name}: a list of moves is expected, not a {_kind(value)}")
+    if len(value) > most:
+        raise DataError(f"{name}: {counted(len(value), 'move')}; at most {most} are accepted")
+    return [_text(name, move, 20) for move in value]
+
+
+def _tags(name: str, value: Any) -> dict[str, str]:
+    if not isinstance(value, dict) or any(key not in TAGS for key in value):
+        raise DataError(f"{name}: an object with {', '.join(TAGS)} is expected")
+    found = {key: _text(f"{name}.{key}", text, MAX_WORD) for key, text in value.items()}
+    if found.get("Result", "*") not in RESULTS:
+        raise DataError(f"{name}.Result: {', '.join(RESULTS)} are accepted")
+    return found
+
+
+def _number(name: str, value: Any, least: float, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DataError(f"{name}: a number is expected, not a {_kind(value)}")
+    if not math.isfinite(value) or not least <= value <= most:
+        raise DataError(f"{name}: a number from {least:g} to {most:g} is expected")
+    return float(value)
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "object", list: "list", str: "text", bool: "truth value", type(None): "null"}
+    return names.get(type(value), "number")
 
 
 def _no_constant(word: str) -> float:

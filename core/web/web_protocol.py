@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from variant_ai.core.web.client_messages import MAX_ID, MESSAGES, field_types
+from variant_ai.core.web.client_messages import MAX_ID, MAX_TEXT, MAX_WORD, MESSAGES, RESULTS, TAGS
 from variant_ai.core.web.web_settings import VisitorLimits
 
 ASYNCAPI = "3.0.0"
@@ -16,9 +16,9 @@ ABOUT = (
 )
 
 
-def protocol_document(limits: VisitorLimits) -> dict[str, Any]:
-    """Return the AsyncAPI document of a server with these limits."""
-    types = field_types(limits)
+def protocol_document(limits: VisitorLimits | None = None) -> dict[str, Any]:
+    """Return the AsyncAPI document. limits: those of a server; None: the usual ones."""
+    bounds = limits or VisitorLimits()
     messages = {
         name: {
             "name": name,
@@ -36,7 +36,7 @@ def protocol_document(limits: VisitorLimits) -> dict[str, Any]:
                     "id": {"type": "integer", "minimum": 0, "maximum": MAX_ID},
                     "type": {"const": name},
                     **{
-                        field: types[one.rstrip("!")].json_schema()
+                        field: _schema(one.rstrip("!"), bounds)
                         for field, one in kind.fields.items()
                     },
                 },
@@ -74,3 +74,36 @@ def protocol_document(limits: VisitorLimits) -> dict[str, Any]:
             }
         },
     }
+
+
+def _schema(kind: str, limits: VisitorLimits) -> dict[str, Any]:
+    """Return the JSON schema of a kind of field."""
+    move = {"type": "string", "maxLength": 20}
+    schemas: dict[str, dict[str, Any]] = {
+        "name": {"type": "string", "maxLength": MAX_WORD},
+        "text": {"type": "string", "maxLength": MAX_TEXT},
+        "long": {"type": "string", "maxLength": limits.spec},
+        "moves": {"type": "array", "items": move, "maxItems": limits.moves},
+        "lines": {"type": "array", "items": {"type": "array", "items": move, "maxItems": 64}},
+        "tags": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                tag: {"enum": list(RESULTS)} if tag == "Result" else {"type": "string"}
+                for tag in TAGS
+            },
+        },
+        "clock": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "left": {"type": "number", "minimum": 0},
+                "increment": {"type": "number", "minimum": 0},
+            },
+        },
+        "seconds": {"type": "number", "minimum": 0, "maximum": limits.seconds},
+        "count": {"type": "integer", "minimum": 1},
+        "number": {"type": "integer", "minimum": 0},
+        "id": {"type": "integer", "minimum": 0},
+    }
+    return schemas[kind]

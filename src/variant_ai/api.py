@@ -335,7 +335,9 @@ class Engine(Closing):
             return []
         for position in positions:
             self._require(position)
-        answers = net_answers(self.search, [position.game for position in positions])
+        answers = net_answers(
+            self.search, [position.game for position in positions], self.evaluator
+        )
         text = positions[0]._text
         return [
             (value, {text(move): share for move, share in policy.items()})

@@ -126,10 +126,11 @@ class GeneratedGames(Closing):
                 f"{self.path} holds games that another command began for this store; run that one "
                 "again to continue, or remove the file to start again"
             )
-        self.done = {int(line["number"]) for line in lines[1:]}
+        settled = [line for line in lines[1:] if _is_settled(line)]
+        self.done = {int(line["number"]) for line in settled}
         """Numbers of the games that have ended, from 0."""
         self.resumed = len(self.done)
-        self.has_games = any("dropped" not in line for line in lines[1:])
+        self.has_games = any("dropped" not in line for line in settled)
         """True if there is a game that was not dropped."""
 
     def close(self) -> None:
@@ -156,7 +157,7 @@ class GeneratedGames(Closing):
 
     def games(self) -> Iterator[Ended]:
         """Games so far, in the order of numbers."""
-        lines = (line for line in read_journal(self.path) if "number" in line)
+        lines = filter(_is_settled, read_journal(self.path))
         for line in sorted(lines, key=lambda line: int(line["number"])):
             if "dropped" in line:
                 yield Dropped(line["number"], line["dropped"])
@@ -222,3 +223,10 @@ def require_own_store(store: Path, spec: VariantSpec, sources: list[str]) -> Non
                 f"{store} holds games of other commands, too, which would be replaced; move it away and "
                 "run the same command again"
             )
+
+
+def _is_settled(line: dict[str, Any]) -> bool:
+    """Return True if a line holds a game that need not be played again."""
+    if "number" not in line:
+        return False
+    return "dropped" not in line or is_settled(Dropped(line["number"], line["dropped"]))

@@ -99,7 +99,7 @@ class MatchSettings(Limits):
     stop_at_no_shows: bool = True
     """Stop the match if a player has lost two games without making a move."""
     sprt: tuple[float, float] | tuple[float, float, float, float] | None = None
-    """Elo0, elo1, and alpha, beta (0.05 each)."""
+    """Bounds elo0 and elo1, and alpha and beta (0.05 each)."""
     concurrency: int = Field(default=1, ge=1)
     """Games at the same time."""
     seed: int = Field(default=0, ge=0)

@@ -46,7 +46,7 @@ from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.rules.game import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
-from variant_ai.core.system.files import naming, write_whole
+from variant_ai.core.system.files import naming, whole, write_whole
 from variant_ai.core.system.text_tables import counted
 
 SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
@@ -174,7 +174,8 @@ class Tournament:
             state.sprt = self._sprt(state, schedule)
             path = self.folder / PGN
             # all games again: a kill may have left the file incomplete
-            write_whole(path, "".join(map(self._pgn, state.entries)).encode())
+            with whole(path) as part, part.open("wb") as file:
+                file.writelines(self._pgn(entry).encode() for entry in state.entries)
             earlier = len(state.entries)
             with naming(path), path.open("ab") as pgn:
                 for entry in self._played(state, schedule):

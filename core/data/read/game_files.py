@@ -132,9 +132,10 @@ class _Unpacked(_Stream):
         while not self.pending:
             if self.decoder.eof:
                 packed = self.decoder.unused_data.lstrip(self.padding)
-                packed = packed or self.inner.read(_STEP).lstrip(self.padding)
-                if not packed:
-                    return 0
+                while not packed:
+                    if not (part := self.inner.read(_STEP)):
+                        return 0
+                    packed = part.lstrip(self.padding)
                 self.decoder = self.make_decoder()
             elif not (packed := self.inner.read(_STEP)):
                 raise EOFError("compressed file ended before its end marker")

@@ -37,7 +37,7 @@ SUBSETS = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class Split:
-    """Longs of the games of each subset, ascending; every game is in one subset."""
+    """Indices of the games of each subset, ascending; every game is in one subset."""
 
     train: Longs
     validation: Longs

@@ -379,7 +379,8 @@ def check_record(record: GameRecord) -> None:
     for name in ("scores", "clocks", "visits", "root_values", "trains"):
         values = getattr(record, name)
         if values is not None and len(values) != record.plies:
-            raise DataError(f"{len(values)} {name} for a game of {counted(record.plies, 'ply')}")
+            what = name.replace("_", " ")
+            raise DataError(f"{len(values)} {what} for a game of {counted(record.plies, 'ply')}")
     rating = (1 << 31) - 1
     numbers: tuple[tuple[str, Iterable[tuple[int, float | None]], int, int], ...] = (
         ("white elo", [(0, record.white_elo)], -rating, rating),

@@ -110,7 +110,7 @@ class SlowTree(Tree):
             workers.close()
 
     def _make_node(self, position: Position, key: np.uint64, known: Lookahead | None) -> int:
-        """Create a node like `descent.make_node` and insert it into the table."""
+        """Create a node like `growth.make_node` and insert it into the table."""
         moves: Sequence[int] | NDArray[np.int32]
         if known is not None:
             outcome, moves = known.outcome, known.moves

@@ -23,7 +23,7 @@ section 6.3; cluster-robust).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -278,34 +278,31 @@ def _where(weight: NDArray[np.float32], x: Values | NDArray[np.bool_]) -> tuple[
     return np.where(taught, x, 0.0), taught.astype(np.float64)
 
 
-def _terms(scores: Scores, value_weight: float) -> dict[str, tuple[Values, Values]]:
-    """Field of `Metrics` -> x [N], w [N]; the metric is Σx / Σw. `value_weight` is α."""
+def _terms(scores: Scores, value_weight: float) -> Iterator[tuple[str, Values, Values]]:
+    """Field of `Metrics`, x [N] and w [N], one after the other; the metric is Σx / Σw. `value_weight`
+    is α."""
     policy, value = scores.policy_weight, scores.value_weight
     loss = -scores.log_probability.astype(np.float64)
     error = (scores.outcome - scores.value).astype(np.float64) ** 2
     decided = value * (scores.outcome != 0)
     right = np.sign(scores.value) == np.sign(scores.outcome)
-    return {
-        "policy_accuracy": _where(policy, scores.rank == 0),
-        "top5_accuracy": _where(policy, scores.rank < TOP),
-        "policy_loss": _where(policy, loss),
-        "value_accuracy_sign": _where(decided, right),
-        "value_loss": _where(value, error),
-        "combined_loss": _where(policy * value, (1 - value_weight) * loss + value_weight * error),
-    }
+    yield "policy_accuracy", *_where(policy, scores.rank == 0)
+    yield "top5_accuracy", *_where(policy, scores.rank < TOP)
+    yield "policy_loss", *_where(policy, loss)
+    yield "value_accuracy_sign", *_where(decided, right)
+    yield "value_loss", *_where(value, error)
+    both = (1 - value_weight) * loss + value_weight * error
+    yield "combined_loss", *_where(policy * value, both)
 
 
 def intervals(scores: Scores, game: NDArray[np.int64], value_weight: float) -> dict[str, Interval]:
     """All metrics of a net with their intervals. `game` [N], `value_weight` is α."""
-    return {name: interval(*xw, game) for name, xw in _terms(scores, value_weight).items()}
+    return {name: interval(x, w, game) for name, x, w in _terms(scores, value_weight)}
 
 
 def paired_differences(
     scores: Scores, reference: Scores, game: NDArray[np.int64], value_weight: float
 ) -> dict[str, Interval]:
     """All metrics of a net minus those of another on the same N positions, with intervals."""
-    theirs = _terms(reference, value_weight)
-    return {
-        name: interval(x - theirs[name][0], w, game)
-        for name, (x, w) in _terms(scores, value_weight).items()
-    }
+    both = zip(_terms(scores, value_weight), _terms(reference, value_weight), strict=True)
+    return {name: interval(x - theirs, w, game) for (name, x, w), (_, theirs, _) in both}
