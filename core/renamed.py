@@ -15,14 +15,14 @@ _MOVED = (
     (
         "specs",
         "core.spec",
-        "betza checks=consistency difference=hashing fairy_names=catalogue hashing index=catalogue inheritance json_schema loader located=files.yaml_reader planes=plane_layout schema start_checks=start_position zones",
+        "betza checks=consistency difference=hashing fairy_names=catalogue hashing index=catalogue inheritance json_schema=files.json_schema loader located=files.yaml_reader planes=plane_layout schema start_checks=start_position zones",
     ),
     (
         "core",
         "core.system",
         "children=child_processes compilation=compilation_progress interrupts processors table_layout=text_tables",
     ),
-    ("core.spec", "core.spec.files", "yaml_reader"),
+    ("core.spec", "core.spec.files", "yaml_reader json_schema"),
     ("core.train", "core.system", "files"),
     (
         "core.rules",

@@ -21,9 +21,9 @@ from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
 from variant_ai.core.engine.protocols.engine_options import UCCI_OPTIONS, VARIANT, Option
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
-from variant_ai.core.spec.json_schema import schema_text
+from variant_ai.core.spec.declared_setting import Setting
+from variant_ai.core.spec.files.json_schema import schema_text
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS
-from variant_ai.core.spec.setting import Setting
 from variant_ai.core.web.client_messages import MESSAGES
 
 DOCS = Path(__file__).resolve().parent

@@ -448,7 +448,7 @@ def schema(output: Path | None, replace: bool) -> None:
 
     Editors use it to complete and check specs.
     """
-    from variant_ai.core.spec.json_schema import schema_text
+    from variant_ai.core.spec.files.json_schema import schema_text
 
     if output is not None:
         require_new(output, replace)

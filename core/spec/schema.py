@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, With
 
 from variant_ai.core.factories import DIALECTS
 from variant_ai.core.renamed import moved_names
+from variant_ai.core.spec.declared_setting import Setting
 from variant_ai.core.spec.rule_words import (
     MAX_LAST_MOVES,
     MAX_LENGTH,
@@ -33,7 +34,6 @@ from variant_ai.core.spec.rule_words import (
     Zone,
 )
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS
-from variant_ai.core.spec.setting import Setting
 
 _NAMED = {"enum": list(DIALECTS.builtin)}
 Protocol = Annotated[str, WithJsonSchema({"anyOf": [_NAMED, {"type": "string"}]})]

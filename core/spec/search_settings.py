@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_type_hints
 
 from variant_ai.core.errors import UnknownNameError
-from variant_ai.core.spec.setting import Kind, Setting
+from variant_ai.core.spec.declared_setting import Kind, Setting
 
 
 def _setting(

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from variant_ai.cli.main import cli
 from variant_ai.cli.variants.spec_text import board_drawing, moves_in_words
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
-from variant_ai.core.spec.json_schema import schema_text
+from variant_ai.core.spec.files.json_schema import schema_text
 from variant_ai.core.testing import variant_check
 from variant_ai.core.testing.random_games import Report
 

@@ -28,7 +28,7 @@ from variant_ai.core.errors import SpecError
 from variant_ai.core.search.compiled_settings import compile_settings
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec import parse_spec, spec_hash
-from variant_ai.core.spec.json_schema import json_schema
+from variant_ai.core.spec.files.json_schema import json_schema
 
 YAML = """
 spec: 1

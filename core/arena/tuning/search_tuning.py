@@ -33,8 +33,8 @@ from variant_ai.core.arena.tables.sprt import SprtStatus
 from variant_ai.core.arena.tuning.surrogate import Surrogate
 from variant_ai.core.errors import DataError, SettingError, VariantAIError
 from variant_ai.core.search.settings import SearchParams
+from variant_ai.core.spec.declared_setting import Setting
 from variant_ai.core.spec.search_settings import setting
-from variant_ai.core.spec.setting import Setting
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.text_tables import counted
 
