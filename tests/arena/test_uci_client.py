@@ -185,8 +185,7 @@ def test_death_at_the_start() -> None:
 
 def test_a_hanging_engine_is_killed_in_time() -> None:
     with fake("hangs") as engine:
-        assert engine._process is not None
-        pid = engine._process.pid
+        pid = engine.pid
         with pytest.raises(EngineError, match="hangs: no 'bestmove'"):
             searched(engine, 0.3)
         assert not engine.running
@@ -203,8 +202,7 @@ def test_an_engine_that_never_says_uciok() -> None:
 def test_an_engine_that_does_not_quit_is_ended() -> None:
     engine = fake("stubborn")
     engine.start()
-    assert engine._process is not None
-    pid = engine._process.pid
+    pid = engine.pid
     engine.close()
     assert pid is not None and not alive(pid)
 

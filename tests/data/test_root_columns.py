@@ -127,7 +127,7 @@ def test_a_policy_target_over_all_moves_of_a_position_is_kept(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
-        ({"root_values": [0.0] * 4}, "4 root_values for a game of 5 plies"),
+        ({"root_values": [0.0] * 4}, "4 root values for a game of 5 plies"),
         ({"root_values": [0.0, 1.5, 0.0, 0.0, 0.0]}, r"ply 2: root value 1.5; accepted: -1 to 1"),
         ({"root_values": [math.nan, 0.0, 0.0, 0.0, 0.0]}, "ply 1: root value nan"),
         ({"trains": [1, 2, 3]}, "3 trains for a game of 5 plies"),

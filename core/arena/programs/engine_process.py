@@ -142,6 +142,10 @@ class EngineProcess(Closing, ABC):
         """Last lines that the engine wrote: up to 5 of its output, then up to 20 of its stderr."""
         return (*self._stdout, *self._stderr)
 
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
     def _launch(self) -> None:
         """Start the process without sending anything."""
         self.kill()

@@ -15,7 +15,7 @@ from variant_ai.core.jit import array
 from variant_ai.core.jit.arrays import Ints2D
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.giving_check import CheckWork, new_checks, new_trial
-from variant_ai.core.rules.kernel.move_lists import MoveLists
+from variant_ai.core.rules.kernel.move_lists import MAX_MOVES, MoveLists
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.tree.priors import EXPANDER, Expander
 from variant_ai.core.search.tree.repetition import Past, Verdicts
@@ -78,13 +78,19 @@ class MateSearch(NamedTuple):
 
     nodes: Annotated[NDArray[np.void], array(MATE_NODE)]
     """MATE_NODE; the first one is the position to solve."""
+    moves: NDArray[np.int32]
+    """Legal moves of a node, [MAX_MOVES]."""
     stack: Ints2D
     """By ply, while the mate is written into the graph: the node and how many of its children are
     done, [LONGEST_MATE + 1, 2]."""
 
 
 def new_mate_search() -> MateSearch:
-    return MateSearch(np.zeros(MATE_NODES, MATE_NODE), np.zeros((LONGEST_MATE + 1, 2), np.int32))
+    return MateSearch(
+        nodes=np.zeros(MATE_NODES, MATE_NODE),
+        moves=np.zeros(MAX_MOVES, np.int32),
+        stack=np.zeros((LONGEST_MATE + 1, 2), np.int32),
+    )
 
 
 class Scratch(NamedTuple):

@@ -165,7 +165,9 @@ def expand(
         return used
     if ply == most or used + n > tree.shape[0]:
         return used
-    moves = w.out[0]["move"]
+    moves = k.mates.moves
+    for e in range(n):
+        moves[e] = w.out[0]["move"][e]
     gives = k.expander[0]["gives"]
     if attacks:
         checks_into(t, w.line, at, moves, np.int64(0), n, k.checks, k.trial, gives)
