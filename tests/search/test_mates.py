@@ -112,14 +112,22 @@ def test_a_mate_by_checks_is_forced(make_search: MakeSearch, variant: str, fen: 
     assert found > 0 or fen is None
 
 
-@pytest.mark.parametrize("net", ["uniform", "random"])
+@pytest.mark.parametrize(
+    ("net", "settings"),
+    [
+        ("uniform", {}),
+        ("random", {}),
+        ("random", {"mate_visits": 8}),  # nodes have edges already
+        ("random", {"mate_visits": 8, "transpositions": False}),
+    ],
+)
 @pytest.mark.parametrize(
     ("variant", "fen"), [("crazyhouse", HAND), ("xiangqi", None), ("atomic", None)]
 )
 def test_proofs_follow_from_their_children(
-    make_search: MakeSearch, variant: str, fen: str | None, net: str
+    make_search: MakeSearch, variant: str, fen: str | None, net: str, settings: dict[str, object]
 ) -> None:
-    search = make_search(variant, fen, net=net, batch_size=8)
+    search = make_search(variant, fen, net=net, batch_size=8, **settings)
     checked = 0
     for game in random_games(search, fen, 8):
         search.set_game(game)

@@ -8,7 +8,7 @@ use it like every other proof (`backup.py`). A line that closes a cycle is not a
     is_due            True if a node has not been searched yet and has enough visits
     prove_by_checks   searches, and writes
     mate_by_checks    the search alone
-    write_mate        what it found, as nodes of the graph
+    write_mate        adds the mate to the graph
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from variant_ai.core.search.tree.working_memory import LONGEST_MATE, MATE_NODE, 
 
 MateNodes: TypeAlias = Annotated[NDArray[np.void], array(MATE_NODE)]
 NEVER = 1 << 30
-"""Proof number of what cannot be proven, or disproof number of what is proven."""
+"""Proof number of a position that is not won, and disproof number of one that is."""
 
 HOPELESS = 2
 """Proof number of the position above which a search for a mate is given up. In leaves of crazyhouse
@@ -237,7 +237,9 @@ def write_mate(
         play_into(t, w.line, here, w.line, here + 1, np.int64(tree[child]["move"]))
         if cycle_start(s, w.line, root, here + 1, w.past) != NO_CYCLE:
             return False
-        there, known = find_or_make(t, s, g, w, here + 1)
+        there, known = opened_child(g, abs(np.int64(tree[parent]["node"])), tree[child]["move"]), True
+        if there == 0:
+            there, known = find_or_make(t, s, g, w, here + 1)
         if there == 0 or there == g.state[0]["root"]:
             return False
         tree[child]["node"] = -there if known else there
@@ -250,6 +252,23 @@ def write_mate(
         ply += 1
         stack[ply, 0] = child
         stack[ply, 1] = 0
+
+
+@borrowing
+def opened_child(g: Arrays, node: Number, move: Number) -> Number:
+    """Return the child to which a node has an edge of a move already, or 0.
+
+    Another node of the same position is no replacement for it: without transpositions it is new, and
+    the proof would stand in the edge but not in its child.
+    """
+    record = g.nodes[node]
+    if record["state"] != OPEN:
+        return np.int64(0)
+    first = first_move(node, np.int64(record["count"]))
+    for edge in range(np.int64(record["opened"])):
+        if g.moves[first + edge] == move:
+            return np.int64(g.slots[np.int64(record["slots"]) + edge]["child"])
+    return np.int64(0)
 
 
 @borrowing
