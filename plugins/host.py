@@ -313,7 +313,7 @@ def _checked(entry: E) -> E:
     dataclasses: a field of another type would fail far from its plugin, in the first command that
     sorts, joins or opens it.
 
-    Raises TypeError: the field, what it is, what is accepted.
+    Raises TypeError with the field, its value and the accepted type.
     """
 
     def require(field: str, fits: object, accepted: str) -> None:

@@ -34,7 +34,7 @@ NEUTRAL = {
 VariantWith = Callable[[Mapping[str, str]], FairyVariant]
 """The variant with some settings changed."""
 Words = dict[str, Any]
-"""A part of a spec as data: its words, and what is given for each."""
+"""A part of a spec as data: words and their values."""
 Pieces = Mapping[int, str]
 """Square -> symbol as in a FEN, capital letters for the first player: `N`, `+P`, `q~`."""
 CELL = re.compile(r"[0-9]+|\+?[A-Za-z]~?|\*")

@@ -1,4 +1,4 @@
-"""Result of a search for programs: values, and moves as UCI text; and the net's word without one."""
+"""Result of a search for programs: values, and moves as UCI text; and the net's output without a search."""
 
 from __future__ import annotations
 

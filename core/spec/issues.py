@@ -14,7 +14,7 @@ Path = tuple[str | int, ...]
 
 
 Issue = tuple[Path, str]
-"""Path of the word of a spec that causes a mistake, and what is wrong with it."""
+"""Path of the wrong word in a spec, and a message."""
 Issues = Iterator[Issue]
 
 

@@ -1,4 +1,4 @@
-"""Mates by checks found at leaves: they are forced, and what is written into the graph is a proof."""
+"""Mates by checks found at leaves: they are forced, and the graph holds a proof of them."""
 
 from __future__ import annotations
 

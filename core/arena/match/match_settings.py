@@ -89,11 +89,11 @@ class MatchSettings(Limits):
     max_plies: int = Field(default=600, ge=1)
     """A game of this length in plies is a draw."""
     resign: str | None = None
-    """MOVES:CENTIPAWNS such as 3:600: a player loses after so many moves in a row with a score that
-    low; with `:both` the other player must agree."""
+    """MOVES:CENTIPAWNS such as 3:600: a player loses after MOVES moves in a row with a score of
+    -CENTIPAWNS or less; with `:both` the other player must agree."""
     draw: str | None = None
-    """FIRST_MOVE:MOVES:CENTIPAWNS such as 40:8:10: from a move on, the game is drawn after so many
-    moves of both with scores that close to 0."""
+    """FIRST_MOVE:MOVES:CENTIPAWNS such as 40:8:10: from FIRST_MOVE on, the game is drawn after MOVES
+    moves of both players with scores of at most CENTIPAWNS either way."""
     check_mates: bool = True
     """A player that announces a false mate in one loses the game."""
     stop_at_no_shows: bool = True

@@ -334,6 +334,8 @@ class Tournament:
         entry = games[-1]
         name = _at_fault(entry)
         wrote = "".join(f"\n    {line}" for line in self._last_lines.pop(entry.number, ()))
+        if not name:
+            return ""
         own = [one for one in games if name in (one.first, one.second)]
         sides = [first_ply(one, int(name == one.second)) for one in own]
         can_play = any(set(one.times[ply::2]) - {None} for one, ply in zip(own, sides, strict=True))
