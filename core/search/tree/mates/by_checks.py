@@ -237,10 +237,8 @@ def write_mate(
         play_into(t, w.line, here, w.line, here + 1, np.int64(tree[child]["move"]))
         if cycle_start(s, w.line, root, here + 1, w.past) != NO_CYCLE:
             return False
-        there, known = (
-            opened_child(g, abs(np.int64(tree[parent]["node"])), tree[child]["move"]),
-            True,
-        )
+        above, move = abs(np.int64(tree[parent]["node"])), np.int64(tree[child]["move"])
+        there, known = opened_child(g, above, move), True
         if there == 0:
             there, known = find_or_make(t, s, g, w, here + 1)
         if there == 0 or there == g.state[0]["root"]:
