@@ -41,10 +41,11 @@ FAR = 32_000
 def recompute(g: Arrays, s: Settings, node: Number) -> None:
     """Compute Q and visits of an OPEN node from its edges, and its proof (MCTS solver).
 
-    A lost child proves a win, with the shortest distance. If all children are won for the opponent,
-    the node is lost, with the longest distance. If all are proven and one is drawn, it is a draw. If
-    an edge has closed a repetition, the node can be proven won by another edge, but neither lost nor
-    drawn, because that edge has another value on another path.
+    All proofs are from the view of the side to move at their node. A node is won if a child is
+    lost, at the shortest distance. It is lost if all children are won, at the longest distance. It
+    is drawn if all children are proven, none is lost and one is drawn. If an edge has closed a
+    repetition, the node can be proven won by another edge, but neither lost nor drawn: the value of
+    that edge depends on the path.
     """
     record = g.nodes[node]
     slots = np.int64(record["slots"])
@@ -115,7 +116,8 @@ def back_up(
 
     path: int32 [rows, 2, depth], nodes and their edges; `length` of them are used. `value` and
     `draw` belong to the position after the last edge, for its side to move; `value` is used only if
-    edges keep values. `was_pending` 1 also removes the virtual loss of the visit.
+    edges keep values. `was_pending` 1 also removes the virtual loss of the visit; it is 0 if the
+    visit ended during its descent.
     """
     keeps = s[0]["backup"] != CATCH_UP
     for d in range(length - 1, -1, -1):

@@ -169,16 +169,15 @@ def descend(
     at = np.int64(info["root_at"])
     node = np.int64(state["root"])
     depth = np.int64(0)
-    was_pending = np.int64(0)
-    # noise and excluded moves at the root; a proof would have to respect them
-    has_own_priors = w.root_priors.shape[0] == 0 and info["root_edge"] == 0
+    # without noise, excluded moves and a given edge at the root: a mate by checks would ignore them
+    is_plain_root = w.root_priors.shape[0] == 0 and info["root_edge"] == 0
     solved_root = False
     while True:
         record = g.nodes[node]
         prefetch(g.nodes, np.int64(record["slot0"][0]))  # most nodes have only this child yet
         node_state = record["state"]
         info["length"] = depth
-        if is_due(s, g, node) and (depth > 0 or (node_state == OPEN and has_own_priors)):
+        if is_due(s, g, node) and (depth > 0 or (node_state == OPEN and is_plain_root)):
             prove_by_checks(t, s, g, w, k, node, at)
             if node_state == FRESH and record["state"] == OPEN and record["proof"] == UNPROVEN:
                 return np.int64(FULL)
@@ -202,7 +201,7 @@ def descend(
                 depth,
                 np.float64(record["q"]),
                 np.float64(record["draw"]),
-                was_pending,
+                np.int64(0),
             )
             state["terminals"] += 1
             return np.int64(DONE)
@@ -215,7 +214,7 @@ def descend(
                 depth,
                 np.float64(record["q"]),
                 np.float64(record["draw"]),
-                was_pending,
+                np.int64(0),
             )
             state["cuts"] += 1
             return np.int64(DONE)
@@ -260,7 +259,7 @@ def descend(
             if not visit_cycle(g, node, slot, value):
                 return np.int64(FULL)
             back_up(
-                g, s, path, row, depth, np.float64(value), 1.0 if value == 0 else 0.0, was_pending
+                g, s, path, row, depth, np.float64(value), 1.0 if value == 0 else 0.0, np.int64(0)
             )
             state["terminals"] += 1
             return np.int64(DONE)
@@ -273,7 +272,7 @@ def descend(
         if s[0]["transpositions"] and stops_at(g, s, slot):
             value = correction(g, s, slot)
             draw = np.float64(g.nodes[child]["draw"])
-            back_up(g, s, path, row, depth, value, draw, was_pending)
+            back_up(g, s, path, row, depth, value, draw, np.int64(0))
             state["catches"] += 1
             return np.int64(DONE)
         node = child

@@ -107,7 +107,7 @@ def select_edge(
     opened = np.int64(record["opened"])
     slots = np.int64(record["slots"])
     priors = first_prior(node)
-    own = root_priors.shape[0] > 0
+    replaced = root_priors.shape[0] > 0
     virtual = settings["virtual_loss"]
     total = np.int64(record["visits"]) - 1 + virtual * np.int64(record["pending"])
     explore, divisor = exploration_factor(s, total), visit_divisor(s, total)
@@ -117,7 +117,7 @@ def select_edge(
     best = -np.inf
     chosen = np.int64(NO_EDGE)
     for e in range(opened):
-        if own and root_priors[e] < 0:
+        if replaced and root_priors[e] < 0:
             continue
         slot = slots + e
         edge = g.slots[slot]
@@ -144,13 +144,15 @@ def select_edge(
             if settings["virtual_style"] == LOST_VISIT and virtual_visits > 0:
                 q = (q * n - virtual_visits) / (n + virtual_visits) if visits > 0 else -1.0
             n += virtual_visits
-        prior = np.float64(root_priors[e]) if own else decode_prior(g.priors[priors + e])
+        prior = np.float64(root_priors[e]) if replaced else decode_prior(g.priors[priors + e])
         score = q + explore * prior / (divisor + n)
         if score > best:
             best = score
             chosen = np.int64(e)
     if opened < end:
-        prior = np.float64(root_priors[opened]) if own else decode_prior(g.priors[priors + opened])
+        prior = (
+            np.float64(root_priors[opened]) if replaced else decode_prior(g.priors[priors + opened])
+        )
         score = unvisited + explore * prior / divisor
         if score > best:
             chosen = opened
