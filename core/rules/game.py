@@ -67,7 +67,7 @@ class Game:
         self._seen: dict[int, list[int]] = {int(self.position["key"][0]): [0]}
         self._legal: NDArray[np.int32] | None = None
         self._outcome: Outcome | None = None
-        self._judged = False
+        self._outcome_known = False
         self.judge = judge
         if rules.spec.rules.repetition.perpetual_chase != "none" and judge is None:
             _require_judge(rules)
@@ -172,15 +172,15 @@ class Game:
     def outcome(self) -> Outcome | None:
         """Return the outcome of the game, None while it goes on. Mate, stalemate and move count
         take precedence over repetition."""
-        if not self._judged:
+        if not self._outcome_known:
             self._outcome = self.rules.outcome(self.position) or self._repetition()
-            self._judged = True
+            self._outcome_known = True
         return self._outcome
 
     def _forget(self) -> None:
         self._legal = None
         self._outcome = None
-        self._judged = False
+        self._outcome_known = False
 
     def _repetition(self) -> Outcome | None:
         rule = self.rules.spec.rules.repetition
