@@ -93,7 +93,7 @@ def make_request(
 
     Raises click.UsageError, SettingError, and the errors of loading a variant.
     """
-    from variant_ai.core.arena.players.player_spec import checked
+    from variant_ai.core.system.checked_models import checked
     from variant_ai.core.train.run.initial_weights import find_start
     from variant_ai.core.train.run.training_settings import TrainRequest
     from variant_ai.plugins import registry

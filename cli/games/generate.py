@@ -135,8 +135,8 @@ def command(
     )
     from variant_ai.core.arena.games.generation import GenerationSettings
     from variant_ai.core.arena.games.openings import Opening
-    from variant_ai.core.arena.players.player_spec import checked
     from variant_ai.core.data.store.game_store import Store
+    from variant_ai.core.system.checked_models import checked
     from variant_ai.plugins import registry
 
     given |= {"openings": openings, "options": name_values(options, "--option")}

@@ -97,8 +97,9 @@ def label(
         LabelReport,
         LabelSettings,
     )
-    from variant_ai.core.arena.players.player_spec import checked, parse_player
+    from variant_ai.core.arena.players.player_spec import parse_player
     from variant_ai.core.data.store.store_writer import StoreWriter, find_interruption
+    from variant_ai.core.system.checked_models import checked
     from variant_ai.plugins import registry
 
     settings = checked(LabelSettings, given, "label")

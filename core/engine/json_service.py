@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from variant_ai.core.arena.players.player_spec import checked
 from variant_ai.core.engine.line_io import InputLine, LineWriter
 from variant_ai.core.errors import DataError, VariantAIError, unknown
+from variant_ai.core.system.checked_models import checked
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.game import Game

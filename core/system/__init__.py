@@ -1,9 +1,11 @@
-"""Operating system services. Nothing here imports other rooms. In reading order:
+"""Services of the operating system, and helpers unrelated to games. Nothing here imports other rooms.
+In reading order:
 
 files                   writing whole files, errors that name the file, short file names
 cache_folders           folders for machine code, compiled nets and measurements
 processors              number of usable processors
 text_tables             table columns that fit the width of a terminal
+checked_models          values given by a user, checked by a pydantic model
 interrupts              Ctrl-C, SIGTERM and SIGHUP
 child_processes         child processes that end with their parent
 ray_cluster             worker processes on several machines

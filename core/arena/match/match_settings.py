@@ -20,9 +20,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from variant_ai.core.arena.match.referee import Conduct, DrawRule, ResignRule
-from variant_ai.core.arena.players.player_spec import Limits, PlayerSpec, checked, player_of
+from variant_ai.core.arena.players.player_spec import Limits, PlayerSpec, player_of
 from variant_ai.core.arena.tables.sprt import Sprt
 from variant_ai.core.errors import SettingError, unknown
+from variant_ai.core.system.checked_models import checked
 from variant_ai.core.system.text_tables import counted
 
 FREE = frozenset(

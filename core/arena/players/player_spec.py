@@ -16,15 +16,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from variant_ai.core.arena.players.player import Allowance
-from variant_ai.core.errors import SettingError, SpecError, UnknownNameError, unknown
+from variant_ai.core.errors import SettingError, SpecError, UnknownNameError
 from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.spec.catalogue import PACKAGED
 from variant_ai.core.spec.search_settings import setting
+from variant_ai.core.system.checked_models import checked
 
 if TYPE_CHECKING:
     Protocol = str
@@ -35,7 +36,6 @@ RANDOM = "random"
 _HEAD = re.compile(
     rf"(?P<kind>{'|'.join((*PROGRAM_PROTOCOLS.names, 'net'))}):(?P<rest>.*)", re.DOTALL
 )
-M = TypeVar("M", bound=BaseModel)
 _GROUPS = {"option": "options", "search": "search"}
 
 
@@ -198,26 +198,6 @@ def _search_settings(player: PlayerSpec, where: str) -> dict[str, Any]:
     except (SettingError, UnknownNameError) as error:
         raise SettingError(f"{where}: {error}") from error
     return found
-
-
-def checked(model: type[M], given: object, where: str) -> M:
-    """Make a pydantic model. Raises SettingError with the key and its error."""
-    if not isinstance(given, dict):
-        raise SettingError(f"{where}: expected a mapping, not {type(given).__name__}")
-    try:
-        return model.model_validate(given)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(map(str, first["loc"]))
-        if first["type"] == "extra_forbidden":
-            at = model.model_fields if len(first["loc"]) == 1 else ()
-            raise SettingError(f"{where}: {unknown('key', key, sorted(at))}") from error
-        if first["type"] == "too_short":
-            least, given_items = first["ctx"]["min_length"], first["ctx"]["actual_length"]
-            message = f"{where}: {key}: at least {least} are needed, {given_items} given"
-            raise SettingError(message) from error
-        message = "expected a list" if first["type"] == "tuple_type" else first["msg"]
-        raise SettingError(f"{where}: {key}: {message}, given {first['input']!r:.60}") from error
 
 
 def read_yaml(path: Path) -> object:
