@@ -75,6 +75,8 @@ def expand_node(
 ) -> Truth:
     """Expand a node with the evaluation of position i: `logits[j]`, value and draw probability.
 
+    The softmax is over the legal moves alone; logits of other actions are not read.
+
     Returns False, and leaves the node unchanged, if the evaluation is not a number. `action_table`
     maps indices of the policy map to logits (-1: the head has none; the prior is 0).
     """

@@ -33,6 +33,9 @@ def losses(
     """Policy loss and value loss (z - v)^2 of each position, both [B]. The policy loss is -log p(move
     played), or -Σ π · log p if `soft` gives π.
 
+    The softmax is over all A actions, illegal moves included: the net learns to give them small
+    logits. The search leaves them out (`core/search/tree/priors.py:expand_node`).
+
     value [B], logits [B, A], action int64 [B], outcome [B]. The training loss is the mean of
     policy + α · value ([CrazyAra-preprint] eq. 1); its term c ‖θ‖² is the optimiser's weight decay.
     """
