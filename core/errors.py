@@ -16,8 +16,12 @@ class VariantAIError(Exception):
 
 
 class SpecError(VariantAIError):
-    """Invalid variant spec. where: file:line:column, if it is known. keys: path of the wrong word,
-    for errors that are raised without knowing the file."""
+    """Invalid variant spec.
+
+    where: file, or file:line:column as far as it is known; empty if the file is unknown. An error
+    of several lines has a location in each line, and only the file here. keys: path of the wrong
+    word, for errors that are raised without knowing the file.
+    """
 
     def __init__(self, message: str, where: str = "", keys: tuple[str | int, ...] = ()) -> None:
         super().__init__(f"{where}: {message}" if where else message)

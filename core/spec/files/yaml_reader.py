@@ -214,7 +214,10 @@ def location_of(tree: YamlNode, path: Sequence[str | int]) -> str:
 
 
 def located_error(lines: Iterable[str], where: str) -> SpecError:
-    """Make one error of several lines, each with its location; equal lines appear once."""
+    """Make one error of several lines, each with its location; equal lines appear once.
+
+    where: the file, which is all that `SpecError.where` gets.
+    """
     error = SpecError("\n".join(dict.fromkeys(lines)))
     error.where = where
     return error
