@@ -3,13 +3,23 @@
     sudden death   1.6 · (remaining / (50 - own moves played) + 0.7 · increment)
                    from 40 own moves on: 1.6 · (0.05 · remaining + 0.7 · increment)
     moves to go    an equal share of the remaining time + 0.7 · increment
-    byoyomi        the same with byoyomi as increment; all that is left once less than one byoyomi remains
+    byoyomi        sudden death with byoyomi added to the increment; all that is left once less than
+                   one byoyomi remains
 
-All times are in seconds. A `TimeManager` serves one player and does not depend on boards or engines: the
-caller reports the state of the search (`Progress`) and calls `verdict`.
+`TimeManager.budget` computes these. It also subtracts the usual cost of a move (overhead or lag)
+and applies limits; L is the time left after that cost, byoyomi included:
 
-The factor 1.6 is ours (`FACTOR`); it is 1 in the paper. The papers' rules apply as long as the lag of a move (`Lag`) is small compared with its time. If hardly
-any time is left, it is better to save time than to search (`TimeManager.pace`).
+    sudden death        at most L / 2 (`TARGET_CAP`)
+    critical position   1.5 times the usual time (`CRITICAL_SHARE`)
+    any position        at most 0.75 · L (`CRITICAL_SHARE` · `TARGET_CAP`); L less a reserve for lags
+                        on the last move before a time control, and with less than one byoyomi left
+
+All times are in seconds. A `TimeManager` serves one player and does not depend on boards or
+engines: the caller reports the state of the search (`Progress`) and calls `verdict`.
+
+The factor 1.6 is ours (`FACTOR`); it is 1 in the paper. The papers' rules apply as long as the lag
+of a move (`Lag`) is small compared with its time. If hardly any time is left, it is better to save
+time than to search (`TimeManager.pace`).
 """
 
 from __future__ import annotations
