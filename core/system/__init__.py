@@ -1,4 +1,5 @@
-"""Services of the operating system, and helpers unrelated to games. Nothing here imports other rooms.
+"""Services of the operating system, and helpers unrelated to games. No other room is imported.
+
 In reading order:
 
 files                   writing whole files, errors that name the file, short file names
