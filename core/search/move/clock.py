@@ -11,7 +11,7 @@ and applies limits; L is the time left after that cost, byoyomi included:
 
     sudden death        at most L / 2 (`TARGET_CAP`)
     critical position   1.5 times the usual time (`CRITICAL_SHARE`)
-    any position        at most 0.75 · L (`CRITICAL_SHARE` · `TARGET_CAP`); L less a reserve for lags
+    any position        at most 0.75 · L (`CRITICAL_SHARE` · `TARGET_CAP`); L less a reserve for lag
                         on the last move before a time control, and with less than one byoyomi left
 
 All times are in seconds. A `TimeManager` serves one player and does not depend on boards or
