@@ -37,7 +37,8 @@ class OneCycle:
     The learning rate rises linearly during the warm-up from its least to its greatest value, and
     then falls linearly to the least again. Momentum mirrors it: it is least where the rate is
     greatest ([One-cycle]). Both are functions of the step, so that training can resume at
-    any step. With equal limits both are constant.
+    any step. With equal limits both are constant: this is also the class of a constant rate
+    (`Optimiser.constant_momentum`).
     """
 
     steps: int
