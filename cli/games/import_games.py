@@ -264,8 +264,8 @@ class SkipList:
     """File of skips, one JSON object a line; it is created with the first skip."""
 
     def __init__(self, path: str, is_default: bool, append: bool = False) -> None:
-        """`is_default`: the file has its default name, so that an old one is from an import too.
-        `append`: keep the skips that are listed already."""
+        """`is_default`: the file has its default name; an old file of that name is the list of an
+        earlier import and may be deleted. `append`: keep the skips that are listed already."""
         self.path = path
         self.may_delete = is_default and not append
         self.mode = "a" if append else "w"

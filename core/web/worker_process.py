@@ -67,8 +67,8 @@ class WorkerProcess:
     async def stream(
         self, question: dict[str, Any], ticket: Ticket | None = None
     ) -> AsyncIterator[dict[str, Any]]:
-        """Yield the answers to a question, without their `id`; the caller ends the loop at the final one. ticket: gets the
-        question's number when it is sent."""
+        """Yield the answers to a question, without their `id`; the caller ends the loop at the
+        final one. ticket: gets the question's number when it is sent."""
         await self._start()
         number = next(self._numbers)
         answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()

@@ -3,9 +3,10 @@
 Stores hold games, not planes. A sample is (game, ply): the position before that ply, the move
 played in it, and the result of the game from the view of the player to move. Games without a known
 result give no samples, nor do plies that neither player chose (`OpeningPlies` in the headers of a
-game: a line given to both players, random moves) or that teach nothing. Batches are made by compiled code without the GIL
-(`compiled_replay.py`), ahead of the trainer in background threads. The contents of a step depend on
-seed and step alone, so training resumes from the number of the step.
+game: a line given to both players, random moves) or that teach nothing. Batches are made by
+compiled code without the GIL (`compiled_replay.py`), ahead of the trainer in background threads.
+The contents of a step depend on seed and step alone, so training resumes from the number of the
+step.
 
 With mirroring every position is two samples, itself and its left-right image ([Xiangqi-thesis]
 section 4.4).
@@ -173,7 +174,8 @@ class Sampler(BatchMaker):
         value_labels: str = "result",
         draw_value: float = 0.0,
     ) -> None:
-        """`stores`, or other objects with the arrays of a store. `games` are the indices of the games of a split, one array per store; None: all games.
+        """`stores`, or other objects with the arrays of a store. `games` are the indices of the
+        games of a split, one array per store; None: all games.
 
         `rank` of `world` processes: each takes every `world`-th batch of the same sequence.
         `forget_move_number` is the share of samples whose move number is replaced by 1, as in
@@ -181,12 +183,12 @@ class Sampler(BatchMaker):
         `memory` is the limit in bytes of the positions kept of games: the more, the fewer plies are
         replayed for a sample. `rules` are required only if the spec's engine is `fairy`. With the
         labels `visits`, the visits of searches in the stores are held in memory. `value_labels` as
-        `ValueLabels.parse` reads them, with a scale if they are scores; `draw_value` is the result of
-        a drawn game for both players in a value label, in [-1, 1].
+        `ValueLabels.parse` reads them, with a scale if they are scores; `draw_value` is the result
+        of a drawn game for both players in a value label, in [-1, 1].
 
-        Every game is replayed once here. Raises DataError if there is no position, or a code is not
-        a move (the store is damaged, or made under other rules), or the value labels are not valid, SpecError for `mirror` if the spec
-        is not symmetric.
+        Every game is replayed once here. Raises DataError if there is no position, if a code is not
+        a move (the store is damaged, or made under other rules) or if the value labels are not
+        valid; SpecError for `mirror` if the spec is not symmetric.
         """
         self.encoder = encoder
         self.size, self.seed, self.mirror = batch, seed, mirror

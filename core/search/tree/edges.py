@@ -162,9 +162,10 @@ def prepare_root_edges(
 ) -> tuple[int, NDArray[np.float32]]:
     """Sort the untried edges of an evaluated root, with Dirichlet noise, before a search.
 
-    allowed: moves that may be searched; None: all. Other edges come last. Returns the number of edges
-    that may be selected, which are in front, and the priors to use instead of the node's own (see
-    `select_edge`); these are empty if the node's own are used.
+    allowed: moves that may be searched; None: all. Other edges come last.
+
+    Returns the number of edges that may be selected, which come first, and the priors that replace
+    the node's own in `select_edge`: an empty array if there is neither noise nor an excluded move.
     """
     record = g.nodes[root]
     n, opened = int(record["count"]), int(record["opened"])

@@ -7,12 +7,12 @@ N positions, G games. Definitions:
 - policy accuracy: share of positions whose greatest logit is the move played (with the labels
   `visits`, the move visited most); top-5 likewise;
 - value loss: mean of (z - v)^2, without the factor ½ of some papers;
-- value accuracy sign: share of decided games' positions whose v has the sign of z; draws are left
-  out, and v = 0 counts as wrong;
-- combined loss: (1 - α) · policy loss + α · value loss: this is how the papers' tables add up.
-Positions whose policy or value must not be learnt are left out of its metrics, so the combined loss
-of those that have both is only that of the means. z is the value label, a result unless others were
-chosen for training.
+- value accuracy sign: share of positions with z ≠ 0 whose v has the sign of z; v = 0 is wrong;
+- combined loss: (1 - α) · policy loss + α · value loss, as in the papers' tables.
+z is the value label: the result, unless training uses other labels. A position whose policy must
+not be learnt is left out of the policy metrics, one whose value must not be learnt out of the value
+metrics. So the two means may be of different positions. The combined loss is computed from the
+means, its interval from the positions that have both labels.
 
 Positions of one game are similar (same players, same result), so an interval that took them as
 independent would be too narrow. Here games are the independent units: a mean is a ratio of sums over

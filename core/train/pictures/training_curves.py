@@ -33,8 +33,11 @@ LAST_SHARE = 0.15
 
 
 def learning_curves(events: Sequence[Event], title: str) -> Picture:
-    """Learning curves of one run (figure 10), from its log (`read_metrics`): training is a thin line (each point the mean since the
-    last), validation a line with points. Below are the schedules (figure 9)."""
+    """Learning curves of one run (figure 10), from its log (`read_metrics`).
+
+    Training is a thin line (each point the mean since the last), validation a line with points.
+    Below are the schedules (figure 9).
+    """
     kept = without_undone(events)
     train = [e for e in kept if e["kind"] == "train"]
     validation = [e for e in kept if e["kind"] in ("validation", "final")]
