@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 
 
 def forest_settings(settings: ReinforceSettings) -> ForestSettings:
-    """Settings of the trees for those of a run."""
+    """Settings of the trees for those of a run.
+
+    A field of `SearchChoice` or `Variety` is copied if `ForestSettings` has a field of its name;
+    any other is left out without an error. `kind` and `rescale` have other names there.
+    """
     search = settings.search
-    shared = {field.name for field in fields(ForestSettings)}  # the same words
+    shared = {field.name for field in fields(ForestSettings)}
     return ForestSettings(
         gumbel=search.kind == "gumbel",
         minmax=search.rescale == "minmax",
@@ -30,8 +34,11 @@ def forest_settings(settings: ReinforceSettings) -> ForestSettings:
 def plain_search(
     spec: VariantSpec, evaluator: Evaluator, search: SearchChoice, *, seed: int, rules: Rules
 ) -> Search:
-    """Make the ordinary search, with the settings that it shares with the trees of the forest, for
-    rules that are not compiled."""
+    """Make the ordinary search, for rules that are not compiled.
+
+    It is PUCT for each `kind`. Of `search` it uses `cpuct`, `fpu_reduction`, `noise`,
+    `noise_epsilon` and `noise_alpha`; the caller limits it to `nodes`. Other fields have no effect.
+    """
     from variant_ai.core.search.search import Search
     from variant_ai.core.search.settings import SearchParams
 

@@ -22,7 +22,7 @@ CHANGEABLE = (
     "ladder",
     "cluster",
 )
-"""Words that may change when a run goes on."""
+"""Settings that may differ when a run is resumed."""
 
 
 class Section(BaseModel):
@@ -34,7 +34,11 @@ class Section(BaseModel):
 
 
 class SearchChoice(Section):
-    """The search that chooses the moves of a game."""
+    """The search that chooses the moves of a game.
+
+    `chosen_search.py` copies fields to those of `ForestSettings` with the same names: without one
+    there, a new field has no effect. `SlowSelfPlay` says which ones it ignores.
+    """
 
     kind: Literal["gumbel", "puct"] = "gumbel"
     """Search that chooses the moves: `gumbel` (at up to about 200 nodes) or `puct`."""
@@ -71,7 +75,11 @@ Plies = Annotated[int, Field(ge=0, le=1000)]
 
 
 class Variety(Section):
-    """Settings that make games differ."""
+    """Settings that make games differ.
+
+    Some are copied to `ForestSettings` by name, like those of `SearchChoice`. `SlowSelfPlay` says
+    which ones it ignores.
+    """
 
     random_plies: tuple[Plies, Plies] = (0, 4)
     """Least and greatest number of uniformly random plies at the start; they are not recorded."""

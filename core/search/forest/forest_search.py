@@ -37,7 +37,11 @@ from variant_ai.core.spec.schema import VariantSpec
 
 @dataclass(frozen=True, kw_only=True)
 class ForestSettings:
-    """Settings of the searches; the words are those of `core/reinforce/reinforce_settings.py`."""
+    """Settings of the searches.
+
+    Self-play fills fields from those of `SearchChoice` and `Variety` with the same names
+    (`core/reinforce/chosen_search.py:forest_settings`): rename both or neither.
+    """
 
     gumbel: bool = True
     nodes: int = 16
