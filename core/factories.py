@@ -10,6 +10,8 @@
 | `DIALECTS` | `Dialect` in `core/engine/protocols/uci.py` | `engine --protocol`, `protocols:` in a spec |
 
 Networks have a table of their own, `core/nets/zoo.py`, because a net is known by name, size and head.
+Evaluators too: `core/inference/choosing/evaluator_factory.py`, because a name may also have a
+precision or combine others.
 Each implementation is a class or function given as `package.module:object` and imported when it is
 first used: importing this module imports none of them. The core looks for no plugins; the plugin host
 registers what it found here.
