@@ -1,4 +1,9 @@
-"""Self-play: a net learns a variant from its own games. In reading order:
+"""Self-play: a net learns a variant from its own games.
+
+A generation is one round of the loop: games of the current net, training, the next net. In
+`core/arena` the word means games made for training, by `variant-ai generate`.
+
+In reading order:
 
 reinforce_settings  the settings of a run
 settings_file       the same as YAML

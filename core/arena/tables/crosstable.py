@@ -123,7 +123,12 @@ def rows(table: Standings) -> list[list[str]]:
 
 
 def text(table: Standings) -> str:
-    """Ranking and cross table for terminals."""
+    """Ranking and cross table for terminals.
+
+    The column Elo is the rating, a fit to the games of all players (`elo.fit`). Lines "A against B"
+    have another Elo: the difference of the two, estimated from their games alone (`elo.estimate`).
+    With two players the column shows half of the difference for each.
+    """
     parts = [f"{table.title}\n\n"] if table.title else []
     parts.append(aligned([columns(table), *rows(table)], left={1}, repeated=2))
     if len(table.lines) == 2 and table.games:
