@@ -1,4 +1,8 @@
-"""`variant-ai train`: train a network on stored games."""
+"""`variant-ai train`: train a network on stored games.
+
+`--net` and most other options are declared as fields in `core/train/run/training_settings.py`;
+`training_command` makes options of them and adds `--data`, the sizes and the heads.
+"""
 
 from __future__ import annotations
 
