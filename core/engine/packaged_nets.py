@@ -13,8 +13,8 @@ from variant_ai.core.spec.catalogue import PACKAGED, home_path
 def packaged_net_paths(
     variant: str, spec_file: Path | None, packaged: Path | None = None
 ) -> list[Path]:
-    """Return the paths to try, in order: in the user's folder, beside the spec, the net that the
-    variant's plugin brings (`packaged`)."""
+    """Return the paths to try, in order: in the user's folder, beside the spec, the net of
+    the variant's entry (`packaged`): its plugin's, or the one that ships in `variants/nets/`."""
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     own = home_path(data) / "variant-ai" / "models"
     beside = spec_file.with_suffix(".onnx") if spec_file is not None else None
