@@ -32,7 +32,7 @@ from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Report
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams
-from variant_ai.core.search.tree.mates.shortest_mate import MateShortener
+from variant_ai.core.search.tree.look_ahead.shortest_mate import MateShortener
 from variant_ai.plugins import registry
 
 POSITIONS = 100_000

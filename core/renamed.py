@@ -75,9 +75,9 @@ _MOVED = (
     (
         "core.search",
         "core.search.tree",
-        "nodes edges select=selection descend=descent backup repetition chases reuse table=transpositions priors root=edges batch=leaf_batch slow_tree shortest=mates.shortest_mate seek=mates.shortest_mate",
+        "nodes edges select=selection descend=descent backup repetition chases reuse table=transpositions priors root=edges batch=leaf_batch slow_tree shortest=look_ahead.shortest_mate seek=look_ahead.shortest_mate",
     ),
-    ("core.search.tree", "core.search.tree.mates", "shortest_mate"),
+    ("core.search.tree", "core.search.tree.look_ahead", "shortest_mate"),
     (
         "core.search",
         "core.search.move",

@@ -53,6 +53,7 @@ def plain_search(
         cpuct_init=search.cpuct,
         u_divisor=1.0,
         look_for_mates=False,
+        look_for_material=False,
         mate_stop=False,
         batch_size=1,
         reuse_tree=False,

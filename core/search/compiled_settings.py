@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import array
+from variant_ai.core.rules.pieces import PieceType, PieceTypes
+from variant_ai.core.rules.position import COLOUR_STRIDE
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.transpositions import counters_read
 from variant_ai.core.spec.schema import VariantSpec
@@ -36,6 +39,7 @@ SETTINGS = np.dtype(
         # factors of nodes with few visits, by the sum of edge visits
         ("explore", "f8", (TABLED,)),  # c(s) * sqrt(sum)
         ("divisor", "f8", (TABLED,)),
+        ("piece_gain", "f8", (COLOUR_STRIDE,)),  # by piece type
     ],
     align=True,
 )
@@ -79,7 +83,19 @@ def compile_settings(spec: VariantSpec, params: SearchParams) -> Settings:
     total = np.arange(TABLED, dtype=np.float64)
     s["explore"] = exploration(params, total) * np.sqrt(total)
     s["divisor"] = divisor(params, total)
+    for piece in PieceTypes(spec).all:
+        s["piece_gain"][piece.index] = gain_of(spec, piece, params.piece_gains)
+    s["look_for_material"] &= s["piece_gain"].any()
     return settings
+
+
+def gain_of(spec: VariantSpec, piece: PieceType, gains: Mapping[str, float]) -> float:
+    """Return the gain of a piece's capture. If another piece goes into the hand, half the gain is what
+    the owner loses, half what the captor has in hand."""
+    gain = gains.get(piece.base, 0.0)
+    if spec.hands is None or piece.hand < 0:
+        return gain
+    return (gain + gains.get(spec.hands.order[piece.hand], 0.0)) / 2
 
 
 def exploration(params: SearchParams, total: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -33,7 +33,7 @@ from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.descent import FULL, STUCK
 from variant_ai.core.search.tree.edges import moves_to_search
 from variant_ai.core.search.tree.leaf_batch import ENOUGH, LeafBatch
-from variant_ai.core.search.tree.mates.shortest_mate import PATIENT, POSITIONS
+from variant_ai.core.search.tree.look_ahead.shortest_mate import PATIENT, POSITIONS
 from variant_ai.core.search.tree_factory import (
     RestrictedRoots,
     batch_for,

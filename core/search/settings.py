@@ -9,7 +9,8 @@ more sets by name (`settings: {paper: …}`); each starts from the plain default
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
@@ -29,6 +30,9 @@ class SearchParams(SearchSettings):
 
     Numbers of numpy become Python's. Raises SettingError for a value out of range.
     """
+
+    piece_gains: Mapping[str, float] = field(default_factory=dict)
+    """The spec's word: piece -> what its capture adds to the value of a leaf (`look_ahead/material.py`)."""
 
     def __post_init__(self) -> None:
         for row in SEARCH_SETTINGS.values():
@@ -76,5 +80,6 @@ def words_of(spec: VariantSpec, settings: str = DEFAULT_SET) -> SearchWords:
 
 def _known(overrides: dict[str, Any]) -> dict[str, Any]:
     for name in overrides:
-        setting(name)
+        if name not in SearchWords.model_fields:
+            setting(name)
     return overrides

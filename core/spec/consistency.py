@@ -63,6 +63,7 @@ def check(spec: VariantSpec) -> list[Issue]:
         check_input,
         check_policy,
         check_symmetry,
+        _check_gains,
         _check_drawing,
     ):
         issues = list(stage(spec))
@@ -455,6 +456,15 @@ def _start_issues(spec: VariantSpec) -> Issues:
             rank = spec.board.ranks - number
             message = f"rank {rank} is {width} squares wide, the board has {spec.board.files}"
             yield path, message
+
+
+def _check_gains(spec: VariantSpec) -> Issues:
+    """Check that what is captured is a piece, in `search:` and in all sets of settings."""
+    sets = {("search",): spec.search} | {("settings", n): s for n, s in spec.settings.items()}
+    for path, words in sets.items():
+        for symbol in words.piece_gains:
+            if symbol not in spec.pieces:
+                yield (*path, "piece_gains", symbol), unknown("piece", symbol, list(spec.pieces))
 
 
 def _check_drawing(spec: VariantSpec) -> Issues:

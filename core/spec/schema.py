@@ -231,6 +231,12 @@ class SearchWords(
 ):
     """Search settings of the variant; docs/search.md has a table of all of them."""
 
+    piece_gains: dict[str, Annotated[float, Field(ge=0, le=5)]] = Field(
+        default_factory=dict,
+        description="piece -> what its capture adds to the value of a leaf, in units of atanh(value), for "
+        "look_for_material; benchmarks/piece_gains.py fits them",
+    )
+
 
 class Drawing(Model):
     """Drawing of the board; play, storage and training do not depend on it."""

@@ -261,6 +261,35 @@ class SearchSettings:
         compiled=True,
     )
 
+    look_for_material: bool = _setting(
+        True,
+        "let the rules look for material that moves win or lose, at every new leaf, and add it to the net's "
+        "value and priors; only where the spec has piece_gains",
+        compiled=True,
+    )
+    material_plies: int = _setting(
+        1,
+        "plies in which that search tries all moves; after them captures alone",
+        bounds=(1, 8),
+        unit="plies",
+        spec=True,
+        compiled=True,
+    )
+    material_prior: float = _setting(
+        7.0,
+        "what a move's gain of material adds to the logit of its prior, for each unit of gain",
+        bounds=(0, 100),
+        spec=True,
+        compiled=True,
+    )
+    material_positions: int = _setting(
+        3000,
+        "most positions searched for material at one leaf",
+        bounds=(1, 1_000_000),
+        unit="positions",
+        compiled=True,
+    )
+
     # --- graph ---------------------------------------------------------------------------------
     transpositions: bool = _setting(
         True,

@@ -13,7 +13,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
-from variant_ai.core.search.tree.mates.by_checks import mate_by_checks
+from variant_ai.core.search.tree.look_ahead.by_checks import mate_by_checks
 from variant_ai.core.search.tree.nodes import END, LOST, OPEN, UNPROVEN, WON
 
 MakeSearch = Callable[..., Search]

@@ -12,7 +12,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
-from variant_ai.core.search.tree.mates.shortest_mate import MateShortener
+from variant_ai.core.search.tree.look_ahead.shortest_mate import MateShortener
 from variant_ai.core.search.tree.nodes import LOST, OPEN, UNPROVEN, WON
 
 MakeSearch = Callable[..., Search]

@@ -98,6 +98,7 @@ def params_of(spec: VariantSpec, settings: ForestSettings, reduction: float) -> 
         node_temperature=1.0,
         enhance_checks=False,
         look_for_mates=False,
+        look_for_material=False,
         solver=settings.solver,
         transpositions=settings.transpositions,
         backup="catch-up",

@@ -24,7 +24,7 @@ from variant_ai.core.search.compiled_settings import CATCH_UP, Q_EPSILON, Settin
 from variant_ai.core.search.forest.improved_policy import select_improved
 from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up
 from variant_ai.core.search.tree.growth import find_or_make, link
-from variant_ai.core.search.tree.mates.by_checks import is_due, prove_by_checks
+from variant_ai.core.search.tree.look_ahead.by_checks import is_due, prove_by_checks
 from variant_ai.core.search.tree.nodes import (
     CLOSES_CYCLE,
     END,

@@ -26,7 +26,7 @@ from variant_ai.core.search.tree.descent import NEEDS_JUDGE
 from variant_ai.core.search.tree.edges import Edges, ReadableTree, edges_of, prepare_root_edges
 from variant_ai.core.search.tree.growth import make_node
 from variant_ai.core.search.tree.leaf_batch import LeafBatch, abandon, complete, fill, new_batch
-from variant_ai.core.search.tree.mates.shortest_mate import MateShortener
+from variant_ai.core.search.tree.look_ahead.shortest_mate import MateShortener
 from variant_ai.core.search.tree.nodes import (
     CLOSES_CYCLE,
     IDLE,

@@ -18,11 +18,13 @@ from variant_ai.core.encoding.encoding_kernels import encode_into
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
 from variant_ai.core.jit import Number, borrowing
 from variant_ai.core.jit.arrays import Floats2D, Ints3D
+from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up
 from variant_ai.core.search.tree.descent import COLLISION, DONE, LEAF, descend
+from variant_ai.core.search.tree.look_ahead.material import material_gains, with_gain
 from variant_ai.core.search.tree.nodes import FRESH, UNPROVEN, Arrays
 from variant_ai.core.search.tree.priors import expand_node, expand_uniform
 from variant_ai.core.search.tree.working_memory import Descent, Scratch
@@ -41,8 +43,12 @@ class LeafBatch(NamedTuple):
     """[B, C * H * W]; no rows if the evaluator needs no planes."""
     positions: Position
     """POSITION [B]."""
+    gains: NDArray[np.float64]
+    """Material that the best move of each row gains (`material_gains`), [B]."""
     leaves: NDArray[np.int32]
     """Node of each row, [B]."""
+    move_gains: Floats2D
+    """The same by move, [B, MAX_MOVES]."""
     lengths: NDArray[np.int64]
     """Edges of each row's path, [2 * B]."""
     paths: Ints3D
@@ -55,7 +61,9 @@ def new_batch(size: int, planes: int, depth: int) -> LeafBatch:
     return LeafBatch(
         planes=np.zeros((size if planes else 0, planes), np.float32),
         positions=np.zeros(size, POSITION),
+        gains=np.zeros(size),
         leaves=np.zeros(size, np.int32),
+        move_gains=np.zeros((size, MAX_MOVES), np.float32),
         lengths=np.zeros(2 * size, np.int64),
         paths=np.zeros((2 * size, 2, depth + 1), np.int32),
     )
@@ -99,6 +107,9 @@ def fill(
                 b.positions[row] = w.line[at]
                 b.leaves[row] = w.path_info[0]["leaf"]
                 b.lengths[row] = length
+                if not uniform:
+                    leaf = np.int64(b.leaves[row])
+                    b.gains[row] = material_gains(t, s, g, w, scratch, leaf, at, b.move_gains, row)
                 if b.planes.shape[0] > 0:
                     encode_into(t, e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
                 row += 1
@@ -156,7 +167,10 @@ def complete(
     """
     for row in range(first, end):
         node = np.int64(b.leaves[row])
+        value = with_gain(np.float64(values[row]), b.gains[row])
         draw = np.float64(draws[row]) if draws.shape[0] > 0 else 0.0
+        if b.gains[row] != 0 and draw > 1.0 - abs(value):
+            draw = 1.0 - abs(value)
         if not expand_node(
             t,
             a,
@@ -168,8 +182,9 @@ def complete(
             row,
             logits,
             row,
-            np.float64(values[row]),
+            value,
             draw,
+            b.move_gains,
             scratch.expander,
             scratch.checks,
             scratch.trial,

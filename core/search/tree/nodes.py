@@ -67,7 +67,7 @@ UNPROVEN, WON, DRAWN, LOST = range(4)
 CLOSES_CYCLE = 1
 """Node flag: an edge of the node has closed a repetition."""
 CHECKS_TRIED = 2
-"""Node flag: mates by checks have been looked for (`mates/by_checks.py`)."""
+"""Node flag: mates by checks have been looked for (`look_ahead/by_checks.py`)."""
 IN_CHECK = 8
 """Node flag: the side to move is in check."""
 SORTED = 16

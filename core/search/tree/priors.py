@@ -69,6 +69,7 @@ def expand_node(
     j: Number,
     value: float,
     draw: float,
+    gains: Floats2D,
     scratch: Expander,
     work: CheckWork,
     trial: Position,
@@ -76,6 +77,9 @@ def expand_node(
     """Expand a node with the evaluation of position i: `logits[j]`, value and draw probability.
 
     The softmax is over the legal moves alone; logits of other actions are not read.
+
+    gains: what each move wins or loses by the rules (`look_ahead/material.py`), read if the settings
+    look for material.
 
     Returns False, and leaves the node unchanged, if the evaluation is not a number. `action_table`
     maps indices of the policy map to logits (-1: the head has none; the prior is 0).
@@ -106,8 +110,11 @@ def expand_node(
             probabilities[k] = 0.0
         greatest = 0.0
     total = 0.0
+    weight = s[0]["material_prior"] * s[0]["look_for_material"]
     for k in range(n):
-        probabilities[k] = math.exp((probabilities[k] - greatest) / s[0]["node_temperature"])
+        probabilities[k] = math.exp(
+            (probabilities[k] - greatest) / s[0]["node_temperature"] + weight * gains[j, k]
+        )
         total += probabilities[k]
     if not math.isfinite(total):
         return False

@@ -79,6 +79,7 @@ class SlowTree(Tree):
     def _new_tables(self) -> np.ndarray:
         self.settings[0]["enhance_checks"] = 0
         self.settings[0]["look_for_mates"] = 0
+        self.settings[0]["look_for_material"] = 0
         return np.zeros(1, TABLES)  # not used by the compiled functions that are called here
 
     def _key(self, position: Position) -> np.uint64:

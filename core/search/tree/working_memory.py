@@ -1,7 +1,7 @@
 """Arrays that the compiled functions of this folder work on; one set per tree.
 
 `Descent` has the line of positions from the game's start to the leaf and what belongs to it, `Scratch`
-what is free again after each call, the memory of a search for a mate (`MateSearch`) included.
+what is free again after each call, the memory of searches for a mate and for material included.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import array
-from variant_ai.core.jit.arrays import Ints2D
+from variant_ai.core.jit.arrays import Floats2D, Ints2D
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.giving_check import CheckWork, new_checks, new_trial
-from variant_ai.core.rules.kernel.move_lists import MAX_MOVES, MoveLists
+from variant_ai.core.rules.kernel.move_lists import MAX_MOVES, MoveLists, new_moves
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.tree.priors import EXPANDER, Expander
 from variant_ai.core.search.tree.repetition import Past, Verdicts
@@ -74,7 +74,7 @@ MATE_NODES = 4096
 
 
 class MateSearch(NamedTuple):
-    """A proof number search for a mate by checks, `mates/by_checks.py`."""
+    """A proof number search for a mate by checks, `look_ahead/by_checks.py`."""
 
     nodes: Annotated[NDArray[np.void], array(MATE_NODE)]
     """MATE_NODE; the first one is the position to solve."""
@@ -93,6 +93,29 @@ def new_mate_search() -> MateSearch:
     )
 
 
+MATERIAL_PLIES = 16
+"""Plies of the longest line of a search for material."""
+
+
+class MaterialSearch(NamedTuple):
+    """A search for material, `look_ahead/material.py`. By ply: moves to try, and what they capture."""
+
+    moves: MoveLists
+    """[MATERIAL_PLIES + 1]."""
+    gains: Floats2D
+    """[MATERIAL_PLIES + 1, MAX_MOVES]."""
+    used: NDArray[np.int64]
+    """Positions searched so far, [1]."""
+
+
+def new_material_search() -> MaterialSearch:
+    return MaterialSearch(
+        moves=new_moves(MATERIAL_PLIES + 1),
+        gains=np.zeros((MATERIAL_PLIES + 1, MAX_MOVES), np.float32),
+        used=np.zeros(1, np.int64),
+    )
+
+
 class Scratch(NamedTuple):
     """Scratch memory of expansion; one set per tree."""
 
@@ -104,7 +127,15 @@ class Scratch(NamedTuple):
     """POSITION, shape (1,)."""
     mates: MateSearch
     """A search for a mate by checks."""
+    material: MaterialSearch
+    """A search for material."""
 
 
 def new_scratch() -> Scratch:
-    return Scratch(np.zeros(1, EXPANDER), new_checks(), new_trial(), new_mate_search())
+    return Scratch(
+        np.zeros(1, EXPANDER),
+        new_checks(),
+        new_trial(),
+        new_mate_search(),
+        new_material_search(),
+    )
