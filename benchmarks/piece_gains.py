@@ -1,17 +1,17 @@
 """Fit `piece_gains:` of a spec: what the capture of each piece adds to the value of a leaf.
 
     python benchmarks/piece_gains.py -V xiangqi --store games.store --labels leaves.jsonl
-    python benchmarks/piece_gains.py -V xiangqi --labels leaves.jsonl --plies 0
 
-The first command searches positions of the store's games without the search for material, samples
-leaves of these searches, and asks a strong program about them (by default Fairy-Stockfish at 6,000
-nodes). Its answers are kept in the file of labels. Then it fits, by least squares in the value,
+It searches positions of the store's games without the search for material, samples leaves of these
+searches, and asks a strong program about them (by default Fairy-Stockfish at 6,000 nodes). Its answers
+are kept in the file of labels; without --store, those that are there are used. Then it fits, by least
+squares in the value,
 
-    tanh(b · atanh(v) + gain)  to  2 / (1 + exp(-score / scale)) - 1
+    tanh(atanh(v) + gain)  to  2 / (1 + exp(-score / scale)) - 1
 
-where v is the net's value of the leaf, score the program's in centipawns, and gain what the search for
-material finds with the piece gains (`core/search/tree/look_ahead/material.py`). It prints the gains as a
-line for the spec, and the mean squared error with and without them, on leaves that were not fitted.
+where v is the net's value of the leaf, score the program's in centipawns, and gain what the side to move
+wins by captures with the piece gains (`core/search/tree/look_ahead/material.py`). It prints the gains as
+a line for the spec, and the mean squared error with and without gains, on searches that were not fitted.
 Matches decide: compare with `search.look_for_material=false`.
 """
 
@@ -32,7 +32,7 @@ from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.search.compiled_settings import compile_settings
 from variant_ai.core.search.search import Search
-from variant_ai.core.search.tree.look_ahead.material import MOST, best_gain
+from variant_ai.core.search.tree.look_ahead.material import MOST, gain_by_captures
 from variant_ai.core.search.tree.nodes import OPEN
 from variant_ai.plugins import registry
 
@@ -89,26 +89,28 @@ def sample(judge: Judge, engine: Engine, store: Path, count: int, seed: int) -> 
 class Gains:
     """Gains of positions for any piece gains."""
 
-    def __init__(self, engine: Engine, fens: Sequence[str], plies: int) -> None:
+    def __init__(self, engine: Engine, fens: Sequence[str]) -> None:
         assert isinstance(engine.search, Search)
         tree = engine.search.tree
         self.tables, self.scratch = tree.tables, tree.scratch
         self.pieces = [piece for piece, row in engine.spec.pieces.items() if not row.royal]
         self.positions = [engine.rules.position(fen) for fen in fens]
         self.spec = engine.spec
-        self.params, self.plies = engine.params, plies
+        self.params = engine.params
         self.descent = tree.descent._replace(line=np.zeros(40, self.positions[0].dtype))
 
     def of(self, gains: Doubles) -> Doubles:
         """Gain of each position, in logits."""
         table = dict(zip(self.pieces, gains.tolist(), strict=True))
-        settings = compile_settings(self.spec, self.params.replace(piece_gains=table))
+        settings = compile_settings(
+            self.spec, self.params.replace(piece_gains=table, look_for_material=True)
+        )
         found = np.zeros(len(self.positions))
         for i, position in enumerate(self.positions):
             self.descent.line[0] = position[0]
             self.scratch.material.used[0] = 0
-            found[i] = best_gain(
-                self.tables, settings, self.descent, self.scratch, 0, 0, self.plies, -MOST, MOST
+            found[i] = gain_by_captures(
+                self.tables, settings, self.descent, self.scratch, 0, 0, -MOST, MOST
             )
         return found
 
@@ -122,46 +124,40 @@ class Gains:
         return np.stack(columns, 1)
 
 
-def fitted(gains: Gains, logits: Doubles, targets: Doubles) -> tuple[Doubles, float]:
-    """Return the piece gains and the factor b of the net's logit, by Gauss-Newton steps."""
-    table, factor = np.full(len(gains.pieces), START), 1.0
+def fitted(gains: Gains, logits: Doubles, targets: Doubles) -> Doubles:
+    """Return the piece gains, by Gauss-Newton steps."""
+    table = np.full(len(gains.pieces), START)
     for _ in range(ROUNDS):
-        predicted = np.tanh(factor * logits + gains.of(table))
-        slope = (1 - predicted**2)[:, None]
-        rows = np.column_stack([gains.captures(table), logits]) * slope
-        square = rows.T @ rows + np.eye(rows.shape[1])  # a prior of no change, for rare pieces
-        step = np.linalg.solve(square, rows.T @ (targets - predicted))
-        table = np.maximum(table + step[:-1], 0.0)
-        factor += float(step[-1])
-    return table, factor
+        predicted = np.tanh(logits + gains.of(table))
+        rows = gains.captures(table) * (1 - predicted**2)[:, None]
+        square = rows.T @ rows + np.eye(len(table))  # a prior of no change, for rare pieces
+        table = np.maximum(table + np.linalg.solve(square, rows.T @ (targets - predicted)), 0.0)
+    return table
 
 
-def fit(judge: Judge, engine: Engine, plies: int, scale: float) -> None:
-    """Fit on four fifths of the labels, print what that gives on the others, and the gains of all."""
+def fit(judge: Judge, engine: Engine, scale: float) -> None:
+    """Fit on four of five searches, print what that gives on the others, and the gains of all."""
     fens = judge.sampled
     scores = np.array([judge.scores[fen] for fen in fens], np.float64)
     targets = 2 / (1 + np.exp(-scores / scale)) - 1
-    values = np.array(
-        [value for value, _ in engine.evaluate([Position(judge.variant, f) for f in fens])]
-    )
+    leaves = [Position(judge.variant, fen) for fen in fens]
+    values = np.array([value for value, _ in engine.evaluate(leaves)])
     logits = np.arctanh(np.clip(values, -LARGEST, LARGEST))
-    held = np.arange(len(fens)) % 5 == 0
-    parts = [
-        [fen for fen, out in zip(fens, held, strict=True) if out == part] for part in (False, True)
-    ]
-    table, factor = fitted(Gains(engine, parts[0], plies), logits[~held], targets[~held])
-    gain = Gains(engine, parts[1], plies).of(table)
-    error = {
-        "the net's value": values[held],
-        "with gains": np.tanh(factor * logits[held] + gain),
-    }
-    for name, predicted in error.items():
+    held = np.arange(len(fens)) // LEAVES % 5 == 0
+    used, others = (
+        Gains(engine, [fen for fen, out in zip(fens, held, strict=True) if out == part])
+        for part in (False, True)
+    )
+    gain = others.of(fitted(used, logits[~held], targets[~held]))
+    for name, predicted in (
+        ("without gains", np.tanh(logits[held])),
+        ("with gains", np.tanh(logits[held] + gain)),
+    ):
         print(f"{name}: mean squared error {np.mean((predicted - targets[held]) ** 2):.4f}")
-    everything = Gains(engine, fens, plies)
-    table, factor = fitted(everything, logits, targets)
+    everything = Gains(engine, fens)
+    table = fitted(everything, logits, targets)
     words = ", ".join(f"{p}: {g:.2f}" for p, g in zip(everything.pieces, table, strict=True))
-    print(f"{len(fens)} leaves, factor of the net's logit {factor:.2f}")
-    print(f"search: {{piece_gains: {{{words}}}}}")
+    print(f"{len(fens)} leaves\nsearch: {{piece_gains: {{{words}}}}}")
 
 
 def main() -> None:
@@ -176,7 +172,6 @@ def main() -> None:
     parser.add_argument("--judge", default="fairy-stockfish", help="a player, as `match` takes it")
     parser.add_argument("--judge-nodes", type=int, default=6000, metavar="N")
     parser.add_argument("--model", default="packaged", metavar="NET")
-    parser.add_argument("--plies", type=int, default=1, help="material_plies of the search")
     parser.add_argument("--scale", type=float, default=380.0, help="centipawns of a logistic unit")
     given = parser.parse_args()
     if given.positions < 1 or given.judge_nodes < 1 or given.scale <= 0:
@@ -190,7 +185,7 @@ def main() -> None:
                 sample(judge, engine, given.store, given.positions, given.seed)
             if not judge.sampled:
                 raise DataError(f"{given.labels}: it has no labels; give --store")
-            fit(judge, engine, given.plies, given.scale)
+            fit(judge, engine, given.scale)
     finally:
         judge.close()
 

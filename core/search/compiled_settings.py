@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.errors import UnknownNameError
 from variant_ai.core.jit import array
 from variant_ai.core.rules.pieces import PieceType, PieceTypes
 from variant_ai.core.rules.position import COLOUR_STRIDE
@@ -83,6 +84,9 @@ def compile_settings(spec: VariantSpec, params: SearchParams) -> Settings:
     total = np.arange(TABLED, dtype=np.float64)
     s["explore"] = exploration(params, total) * np.sqrt(total)
     s["divisor"] = divisor(params, total)
+    for symbol in params.piece_gains:
+        if symbol not in spec.pieces:
+            raise UnknownNameError("piece", symbol, spec.pieces)
     for piece in PieceTypes(spec).all:
         s["piece_gain"][piece.index] = gain_of(spec, piece, params.piece_gains)
     s["look_for_material"] &= s["piece_gain"].any()

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
-from variant_ai.core.errors import UnknownNameError
-from variant_ai.core.spec.schema import SearchWords, VariantSpec
+from variant_ai.core.errors import SettingError, UnknownNameError
+from variant_ai.core.spec.schema import GREATEST_GAIN, SearchWords, VariantSpec
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, SearchSettings, setting
 
 DEFAULT_SET = "default"
@@ -31,7 +31,7 @@ class SearchParams(SearchSettings):
     Numbers of numpy become Python's. Raises SettingError for a value out of range.
     """
 
-    piece_gains: Mapping[str, float] = field(default_factory=dict)
+    piece_gains: Mapping[str, float] = field(default_factory=dict, hash=False)
     """The spec's word: piece -> what its capture adds to the value of a leaf (`look_ahead/material.py`)."""
 
     def __post_init__(self) -> None:
@@ -44,6 +44,13 @@ class SearchParams(SearchSettings):
             if row.kind.startswith("float") and isinstance(value, int):
                 # compiled code has one signature: floats
                 object.__setattr__(self, row.name, float(value))
+        gains: dict[str, Any] = dict(self.piece_gains)
+        for piece, gain in gains.items():
+            if not isinstance(gain, (int, float)) or not 0 <= gain <= GREATEST_GAIN:
+                raise SettingError(
+                    f"piece_gains, {piece} = {gain!r}: expected a number from 0 to {GREATEST_GAIN}"
+                )
+        object.__setattr__(self, "piece_gains", gains)
 
     @classmethod
     def of(cls, spec: VariantSpec, settings: str = DEFAULT_SET, **overrides: Any) -> SearchParams:

@@ -459,9 +459,14 @@ def _start_issues(spec: VariantSpec) -> Issues:
 
 
 def _check_gains(spec: VariantSpec) -> Issues:
-    """Check that what is captured is a piece, in `search:` and in all sets of settings."""
+    """Check that what is captured is a piece, in `search:` and in all sets of settings, and that a
+    search of captures that may stop has a meaning."""
+    forced = spec.rules.explodes or spec.rules.captures == "must"
     sets = {("search",): spec.search} | {("settings", n): s for n, s in spec.settings.items()}
     for path, words in sets.items():
+        if words.piece_gains and forced:
+            message = "not where captures explode or must be made; accepted: no piece_gains"
+            yield (*path, "piece_gains"), message
         for symbol in words.piece_gains:
             if symbol not in spec.pieces:
                 yield (*path, "piece_gains", symbol), unknown("piece", symbol, list(spec.pieces))

@@ -222,6 +222,10 @@ def _search_field(row: Setting) -> Any:
     return kind, Field(default=row.default, description=row.meaning)
 
 
+GREATEST_GAIN = 5
+"""Of a captured piece, in units of atanh(value)."""
+
+
 class SearchWords(
     pydantic.create_model(  # type: ignore[misc]
         "SearchWords",
@@ -229,9 +233,10 @@ class SearchWords(
         **{row.name: _search_field(row) for row in SEARCH_SETTINGS.values() if row.spec},
     )
 ):
-    """Search settings of the variant; docs/search.md has a table of all of them."""
+    """Search settings of the variant; docs/search.md has a table of them, and a
+    section about `piece_gains`."""
 
-    piece_gains: dict[str, Annotated[float, Field(ge=0, le=5)]] = Field(
+    piece_gains: dict[str, Annotated[float, Field(ge=0, le=GREATEST_GAIN)]] = Field(
         default_factory=dict,
         description="piece -> what its capture adds to the value of a leaf, in units of atanh(value), for "
         "look_for_material; benchmarks/piece_gains.py fits them",

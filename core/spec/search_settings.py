@@ -267,14 +267,6 @@ class SearchSettings:
         "value and priors; only where the spec has piece_gains",
         compiled=True,
     )
-    material_plies: int = _setting(
-        1,
-        "plies in which that search tries all moves; after them captures alone",
-        bounds=(1, 8),
-        unit="plies",
-        spec=True,
-        compiled=True,
-    )
     material_prior: float = _setting(
         7.0,
         "what a move's gain of material adds to the logit of its prior, for each unit of gain",
@@ -284,7 +276,7 @@ class SearchSettings:
     )
     material_positions: int = _setting(
         3000,
-        "most positions searched for material at one leaf",
+        "most positions searched for material at one leaf; where they are not enough, nothing is added",
         bounds=(1, 1_000_000),
         unit="positions",
         compiled=True,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from graph_walk import children, reachable
 
+from variant_ai.core.errors import VariantAIError
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import (
     DROP,
@@ -23,7 +24,12 @@ from variant_ai.core.rules.position import (
 from variant_ai.core.search.compiled_settings import gain_of
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
-from variant_ai.core.search.tree.look_ahead.material import MOST, SPREAD, best_gain, with_gain
+from variant_ai.core.search.tree.look_ahead.material import (
+    MOST,
+    SPREAD,
+    gain_by_captures,
+    with_gain,
+)
 from variant_ai.core.search.tree.nodes import OPEN
 
 MakeSearch = Callable[..., Search]
@@ -37,25 +43,17 @@ UNLIMITED = 1_000_000
 
 
 def gain_by_rules(
-    rules: Rules,
-    position: Position,
-    depth: int,
-    gain: dict[int, float],
-    low: float = -MOST,
-    high: float = MOST,
+    rules: Rules, position: Position, gain: dict[int, float], low: float = -MOST, high: float = MOST
 ) -> float:
-    """The definition, with the plainest cut: all moves down to depth 0, then captures or a stop."""
-    best = 0.0 if depth <= 0 else -MOST
+    """Return the gain by its definition, with the plainest cut: both sides capture or stop."""
+    best = 0.0
     if best >= high:
         return best
-    moves = rules.legal_moves(position).tolist()
-    if not moves:
-        return best if depth <= 0 or not rules.in_check(position) else -MOST
-    for move in moves:
+    for move in rules.legal_moves(position).tolist():
         won = captured(position, move, gain)
-        if depth > 0 or won > 0:
+        if won > 0:
             after = rules.play(position, move)
-            below = gain_by_rules(rules, after, depth - 1, gain, won - high, won - max(low, best))
+            below = gain_by_rules(rules, after, gain, won - high, won - max(low, best))
             best = max(best, won - below)
         if best >= high:
             break
@@ -71,32 +69,24 @@ def captured(position: Position, move: int, gain: dict[int, float]) -> float:
     return gain[(piece - 1) & 31] if piece else 0.0
 
 
-def searched(search: Search, position: Position, depth: int) -> float:
-    """`best_gain` of a position."""
+def searched(search: Search, position: Position) -> float:
+    """Return `gain_by_captures` of a position."""
     tree = search.tree
     line = np.zeros(40, position.dtype)
     line[0] = position[0]
     descent = tree.descent._replace(line=line)
     tree.scratch.material.used[0] = 0
-    gain = best_gain(tree.tables, tree.settings, descent, tree.scratch, 0, 0, depth, -MOST, MOST)
-    return float(gain)
-
-
-@pytest.mark.parametrize(
-    ("variant", "depth"),
-    [("xiangqi", 0), ("xiangqi", 1), ("xiangqi", 2), ("chess", 1), ("crazyhouse", 0)],
-)
-def test_the_gain_is_that_of_a_plain_search(
-    make_search: MakeSearch, variant: str, depth: int
-) -> None:
-    search = make_search(
-        variant,
-        piece_gains=GAINS[variant],
-        material_positions=UNLIMITED,
+    return float(
+        gain_by_captures(tree.tables, tree.settings, descent, tree.scratch, 0, 0, -MOST, MOST)
     )
+
+
+@pytest.mark.parametrize("variant", list(GAINS))
+def test_the_gain_is_that_of_a_plain_search(make_search: MakeSearch, variant: str) -> None:
+    search = make_search(variant, piece_gains=GAINS[variant], material_positions=UNLIMITED)
     rules = search.rules
     gain = {t.index: gain_of(rules.spec, t, GAINS[variant]) for t in rules.types.all}
-    rng = random.Random(depth)
+    rng = random.Random(0)
     found = []
     while len(found) < 30:
         position = rules.position()
@@ -104,32 +94,32 @@ def test_the_gain_is_that_of_a_plain_search(
             if rules.outcome(position) is not None:
                 break
             position = rules.play(position, rng.choice(rules.legal_moves(position).tolist()))
-        if rules.outcome(position) is not None or rules.in_check(position):
+        if rules.outcome(position) is not None:
             continue
-        found.append(searched(search, position, depth))
-        plain = gain_by_rules(rules, position, depth, gain)
-        assert found[-1] == pytest.approx(plain, abs=1e-6), rules.fen(position)
+        found.append(searched(search, position))
+        plain = gain_by_rules(rules, position, gain)
+        assert found[-1] == pytest.approx(plain, abs=1e-9), rules.fen(position)
     assert len({round(gain, 3) for gain in found}) >= 3
 
 
 @pytest.mark.parametrize(
-    ("fen", "depth", "gain"),
+    ("fen", "gain"),
     [
-        ("3k5/9/9/r8/9/9/9/R8/9/4K4 w - - 0 1", 0, 0.5),
-        ("3k5/9/r8/r8/9/9/9/R8/9/4K4 w - - 0 1", 0, 0.0),  # protected
-        ("3k5/9/9/c8/9/9/9/9/R8/4K4 b - - 0 1", 0, 0.0),  # only the other side could capture
-        ("3k5/9/9/c8/9/9/9/9/R8/4K4 b - - 0 1", 1, 0.0),  # and the piece can go
+        ("3k5/9/9/r8/9/9/9/R8/9/4K4 w - - 0 1", 0.5),
+        ("3k5/9/r8/r8/9/9/9/R8/9/4K4 w - - 0 1", 0.0),  # protected
+        ("3k5/9/9/c8/9/9/9/9/R8/4K4 b - - 0 1", 0.0),  # only the other side could capture
     ],
 )
-def test_hanging_pieces(make_search: MakeSearch, fen: str, depth: int, gain: float) -> None:
+def test_hanging_pieces(make_search: MakeSearch, fen: str, gain: float) -> None:
     search = make_search("xiangqi", fen, piece_gains=GAINS["xiangqi"])
-    assert searched(search, search.game.position, depth) == pytest.approx(gain)
+    assert searched(search, search.game.position) == gain
 
 
 def test_leaves_get_the_gains_in_value_and_priors(make_search: MakeSearch) -> None:
     """Without gains the search is unchanged; with them each node has both."""
     plain = make_search("xiangqi", net="random", look_for_material=False)
     same = make_search("xiangqi", net="random", piece_gains={})
+    short = make_search("xiangqi", net="random", piece_gains=GAINS["xiangqi"], material_positions=1)
     adds = make_search(
         "xiangqi",
         net="random",
@@ -137,10 +127,10 @@ def test_leaves_get_the_gains_in_value_and_priors(make_search: MakeSearch) -> No
         material_prior=5.0,
         enhance_checks=False,
     )
-    for search in (plain, same, adds):
+    for search in (plain, same, short, adds):
         search.run(Limits(simulations=300))
-    first, second = (replace(search.report(3), seconds=0.0) for search in (plain, same))
-    assert first == second
+    first, *others = (replace(search.report(3), seconds=0.0) for search in (plain, same, short))
+    assert others == [first, first], "no gains, or too few positions for any"
     rules, encoder = adds.rules, adds.encoder
     gain_of_type = {t.index: gain_of(rules.spec, t, GAINS["xiangqi"]) for t in rules.types.all}
     positions = {adds.tree.root: adds.game.position}
@@ -151,26 +141,36 @@ def test_leaves_get_the_gains_in_value_and_priors(make_search: MakeSearch) -> No
             positions.setdefault(child, rules.play(position, move))
         if record["state"] != OPEN:
             continue
-        answer = adds.evaluators[0].evaluate(encoder.planes(position)[None])
-        gain = searched(adds, position, 1)
-        assert record["value"] == pytest.approx(with_gain(float(answer.value[0]), gain), abs=1e-5)
-        changed += gain != 0
         edges = adds.tree.edges(node)
         moves = edges.moves.tolist()
-        after = [rules.play(position, move) for move in moves]
         gains = np.array(
             [
-                captured(position, move, gain_of_type) - searched(adds, reached, 0)
-                for move, reached in zip(moves, after, strict=True)
+                captured(position, move, gain_of_type) - searched(adds, rules.play(position, move))
+                for move in moves
             ]
         )
-        assert gains.max() == pytest.approx(gain, abs=1e-6)
+        gain = gains.max()
+        changed += gain != 0
+        answer = adds.evaluators[0].evaluate(encoder.planes(position)[None])
+        assert record["value"] == pytest.approx(with_gain(float(answer.value[0]), gain), abs=1e-5)
         logits = answer.policy[0][encoder.action_indices(position, moves)]
         weights = np.exp(logits / adds.params.node_temperature + 5.0 * gains)
         exact = gains > gain - SPREAD + 1e-6
         known = edges.priors[exact] / edges.priors[exact].sum()
         assert known == pytest.approx(weights[exact] / weights[exact].sum(), rel=1e-2)
+        assert (edges.priors[~exact] <= edges.priors[exact].max()).all()
     assert changed > 20
+
+
+@pytest.mark.parametrize(
+    ("gains", "message"),
+    [({"R": -1}, "R = -1"), ({"R": math.nan}, "nan"), ({"Z": 1}, "unknown piece 'Z'")],
+)
+def test_gains_that_make_no_sense(
+    make_search: MakeSearch, gains: dict[str, float], message: str
+) -> None:
+    with pytest.raises(VariantAIError, match=message):
+        make_search("xiangqi", piece_gains=gains)
 
 
 def test_a_gain_moves_a_value_but_never_proves_it() -> None:

@@ -47,7 +47,12 @@ from variant_ai.core.search.tree.nodes import (
 from variant_ai.core.search.tree.repetition import is_single, past_of, repeatable
 from variant_ai.core.search.tree.reuse import SLICE, begin_reclaim, reclaim
 from variant_ai.core.search.tree.transpositions import find, grown, insert, node_key
-from variant_ai.core.search.tree.working_memory import PATH_INFO, Descent, new_scratch
+from variant_ai.core.search.tree.working_memory import (
+    MATERIAL_PLIES,
+    PATH_INFO,
+    Descent,
+    new_scratch,
+)
 
 FULL_COUNT = MAX_VISITS - (1 << 20)
 """Visits of the root at which a search ends: so far below the maximum that one slice cannot reach it."""
@@ -160,7 +165,7 @@ class Tree(ReadableTree):
 
     def _new_descent(self, game: Game | None) -> Descent:
         positions: Sequence[Position] = game.positions if game else ()
-        line = np.zeros(len(positions) + self.params.max_depth + 2, POSITION)
+        line = np.zeros(len(positions) + self.params.max_depth + 2 + MATERIAL_PLIES, POSITION)
         for index, position in enumerate(positions):
             line[index] = position[0]
         path_info = np.zeros(1, PATH_INFO)

@@ -109,12 +109,15 @@ def expand_node(
         for k in range(n):  # no move has a logit: all get the same prior
             probabilities[k] = 0.0
         greatest = 0.0
+    if s[0]["look_for_material"]:
+        weight = s[0]["material_prior"] * s[0]["node_temperature"]
+        greatest = -np.inf
+        for k in range(n):
+            probabilities[k] += weight * gains[j, k]
+            greatest = max(greatest, probabilities[k])
     total = 0.0
-    weight = s[0]["material_prior"] * s[0]["look_for_material"]
     for k in range(n):
-        probabilities[k] = math.exp(
-            (probabilities[k] - greatest) / s[0]["node_temperature"] + weight * gains[j, k]
-        )
+        probabilities[k] = math.exp((probabilities[k] - greatest) / s[0]["node_temperature"])
         total += probabilities[k]
     if not math.isfinite(total):
         return False

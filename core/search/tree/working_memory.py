@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import array
-from variant_ai.core.jit.arrays import Floats2D, Ints2D
+from variant_ai.core.jit.arrays import Ints2D
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.giving_check import CheckWork, new_checks, new_trial
 from variant_ai.core.rules.kernel.move_lists import MAX_MOVES, MoveLists, new_moves
@@ -101,17 +101,17 @@ class MaterialSearch(NamedTuple):
     """A search for material, `look_ahead/material.py`. By ply: moves to try, and what they capture."""
 
     moves: MoveLists
-    """[MATERIAL_PLIES + 1]."""
-    gains: Floats2D
-    """[MATERIAL_PLIES + 1, MAX_MOVES]."""
+    """[MATERIAL_PLIES]."""
+    gains: Annotated[NDArray[np.float64], array(np.float64, 2)]
+    """[MATERIAL_PLIES, MAX_MOVES]."""
     used: NDArray[np.int64]
     """Positions searched so far, [1]."""
 
 
 def new_material_search() -> MaterialSearch:
     return MaterialSearch(
-        moves=new_moves(MATERIAL_PLIES + 1),
-        gains=np.zeros((MATERIAL_PLIES + 1, MAX_MOVES), np.float32),
+        moves=new_moves(MATERIAL_PLIES),
+        gains=np.zeros((MATERIAL_PLIES, MAX_MOVES)),
         used=np.zeros(1, np.int64),
     )
 

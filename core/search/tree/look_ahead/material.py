@@ -1,13 +1,14 @@
 """Material that the moves of a new leaf win or lose.
 
 A small net often misjudges positions in which pieces can be captured. The rules play thousands of
-captures in the time of one evaluation. So they try each move of a leaf, all answers for a few plies
-(`material_plies`), then captures alone, with alpha-beta and nothing but values of pieces. The gain of
-the best move is added to the logit of the net's value, which already knows the pieces on the board; the
-gain of each move, times `material_prior`, is added to the logit of its prior.
+captures in the time of one evaluation. So they try each move of a leaf, then captures alone, with
+alpha-beta and nothing but values of pieces. The gain of the best move is added to the logit of the
+net's value, which already knows the pieces on the board; the gain of each move, times `material_prior`,
+is added to the logit of its prior.
 
 Gains are in logits, units of atanh(value). What the capture of each piece is worth is in a spec's
-`search:`, `piece_gains:`; `benchmarks/piece_gains.py` fits it.
+`search:`, `piece_gains:`; `benchmarks/piece_gains.py` fits it. Promotions gain nothing here, and in
+the captures a side may always stop.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from variant_ai.core.search.tree.nodes import Arrays, first_move
 from variant_ai.core.search.tree.working_memory import MATERIAL_PLIES, Descent, Scratch
 
 MOST = 3.0
-"""Greatest gain, and loss by checkmate."""
+"""Greatest gain and loss."""
 SPREAD = 0.5
 """A move that loses more than this against the best one is not measured exactly."""
-ALMOST_WON = 0.999
+ALMOST_WON = 1 - 1e-7
 """Greatest value of an evaluator to which gains are added; the logit of 1 is infinite."""
 
 
@@ -51,40 +52,32 @@ def captured_gain(s: Settings, p: Position, i: Number, move: Number) -> float:
 
 
 @njit
-def best_gain(
+def gain_by_captures(
     t: Tables,
     s: Settings,
     w: Descent,
     k: Scratch,
     at: Number,
     ply: Number,
-    depth: Number,
     alpha: float,
     beta: float,
 ) -> float:
-    """Return what the side to move gains from position `at + ply` of the line, exact between alpha and
-    beta.
-
-    depth: plies in which all moves are tried. At 0 and below, the side to move captures or stops.
-    """
+    """Return what the side to move gains from position `at + ply` of the line if both sides capture or
+    stop; exact between alpha and beta, else a bound."""
     material = k.material
-    best = -MOST
-    if depth <= 0:
-        best = 0.0
-        full = ply >= MATERIAL_PLIES or material.used[0] >= s[0]["material_positions"]
-        if best >= beta or full:
-            return best
+    best = 0.0
+    full = ply >= MATERIAL_PLIES or material.used[0] >= s[0]["material_positions"]
+    if best >= beta or full:
+        return best
     material.used[0] += 1
     here = at + ply
     n = np.int64(legal_moves_into(t, w.line, here, w.out, w.work))
-    if n == 0:
-        return best if depth <= 0 or w.work[0]["check"] == 0 else -MOST
     moves, gains = material.moves[ply]["move"], material.gains[ply]
     count = np.int64(0)
     for e in range(n):
         move = np.int64(w.out[0]["move"][e])
         gain = captured_gain(s, w.line, here, move)
-        if gain <= 0 and depth <= 0:
+        if gain <= 0:
             continue
         slot = count
         while slot > 0 and gains[slot - 1] < gain:  # the greatest first
@@ -95,14 +88,13 @@ def best_gain(
     for e in range(count):
         move, gain = np.int64(moves[e]), np.float64(gains[e])
         low = max(alpha, best)
-        if depth <= 1 and gain <= low:
-            break  # the other side may stop, so no later move gains more than it captures
+        if gain <= low:  # the other side may stop, so no later move gains more than it captures
+            return max(best, gain)
         play_into(t, w.line, here, w.line, here + 1, move)
-        gain -= best_gain(t, s, w, k, at, ply + 1, depth - 1, gain - beta, gain - low)
-        if gain > best:
-            best = gain
-            if best >= beta:
-                break
+        gain -= gain_by_captures(t, s, w, k, at, ply + 1, gain - beta, gain - low)
+        best = max(best, gain)
+        if best >= beta:
+            break
     return best
 
 
@@ -118,31 +110,31 @@ def material_gains(
     gains: Floats2D,
     row: Number,
 ) -> float:
-    """Write what each move of a leaf gains to `gains[row]`, and return the greatest of these gains, within
-    ±MOST; 0, and nothing is written, if the search for material is off.
+    """Write what each move of a leaf gains to `gains[row]`, and return the greatest of these gains, all
+    within ±MOST. Returns 0, and writes nothing, if the search for material is off.
 
     node: the leaf; at: its position in the line. Moves that lose more than SPREAD against the best of
-    those before them get a gain that is too high, but still at least SPREAD below.
+    those before them get a gain that may be too high, but lies at least SPREAD below it. If
+    `material_positions` are not enough, all gains are 0.
     """
     if not s[0]["look_for_material"]:
         return 0.0
     n = np.int64(g.nodes[node]["count"])
-    if at + MATERIAL_PLIES >= w.line.shape[0]:  # no room left in the line
-        for e in range(n):
-            gains[row, e] = 0.0
-        return 0.0
-    k.material.used[0] = 0
-    depth = np.int64(s[0]["material_plies"]) - 1
     first = first_move(node, n)
     best = -MOST
+    k.material.used[0] = 0
     for e in range(n):
         move = np.int64(g.moves[first + e])
         gain = captured_gain(s, w.line, at, move)
         play_into(t, w.line, at, w.line, at + 1, move)
-        low = gain - max(best - SPREAD, -MOST)
-        gain -= best_gain(t, s, w, k, at, np.int64(1), depth, gain - MOST, low)
+        low = max(best - SPREAD, -MOST)
+        gain -= gain_by_captures(t, s, w, k, at, np.int64(1), gain - MOST, gain - low)
+        gain = min(max(gain, -MOST), MOST)
         gains[row, e] = gain
         best = max(best, gain)
+    if k.material.used[0] >= s[0]["material_positions"]:
+        gains[row, :n] = 0.0
+        return 0.0
     return best
 
 
