@@ -38,6 +38,7 @@ def test_both_descents_make_the_same_tree(
         memory_mb=16,
         transpositions=transpositions,
         look_for_mates=False,
+        look_for_material=False,
         enhance_checks=False,
     )
     net = RandomEvaluator(encoder.shape, encoder.actions)
