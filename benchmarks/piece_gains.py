@@ -1,4 +1,4 @@
-"""Fit `piece_gains:` of a spec: what the capture of each piece adds to the value of a leaf.
+"""Fit `piece_gains:` of a spec: by how much the capture of each piece raises the value of a leaf.
 
     python benchmarks/piece_gains.py -V xiangqi --store games.store --labels leaves.jsonl
 
@@ -9,9 +9,9 @@ squares in the value,
 
     tanh(atanh(v) + gain)  to  2 / (1 + exp(-score / scale)) - 1
 
-where v is the net's value of the leaf, score the program's in centipawns, and gain what the side to move
-wins by captures with the piece gains (`core/search/tree/look_ahead/material.py`). It prints the gains as
-a line for the spec, and the mean squared error with and without gains, on searches that were not fitted.
+where v is the net's value of the leaf, score the program's in centipawns, and gain the sum of
+piece gains that the side to move wins by captures (`core/search/tree/look_ahead/material.py`). It prints the gains as
+a line for the spec, and the mean squared error with and without gains, on leaves that were not fitted.
 Matches decide: compare with `search.look_for_material=false`.
 """
 
@@ -116,11 +116,11 @@ class Gains:
 
     def captures(self, gains: Doubles) -> Doubles:
         """Return how often the gain counts each piece, [positions, pieces]."""
-        columns = []
+        before, columns = self.of(gains), []
         for piece in range(len(gains)):
             step = np.zeros_like(gains)
             step[piece] = STEP
-            columns.append((self.of(gains + step) - self.of(gains)) / STEP)
+            columns.append((self.of(gains + step) - before) / STEP)
         return np.stack(columns, 1)
 
 
@@ -136,7 +136,7 @@ def fitted(gains: Gains, logits: Doubles, targets: Doubles) -> Doubles:
 
 
 def fit(judge: Judge, engine: Engine, scale: float) -> None:
-    """Fit on four of five searches, print what that gives on the others, and the gains of all."""
+    """Fit on four of five leaves, print the errors on the others, then the gains from all."""
     fens = judge.sampled
     scores = np.array([judge.scores[fen] for fen in fens], np.float64)
     targets = 2 / (1 + np.exp(-scores / scale)) - 1

@@ -94,8 +94,8 @@ def compile_settings(spec: VariantSpec, params: SearchParams) -> Settings:
 
 
 def gain_of(spec: VariantSpec, piece: PieceType, gains: Mapping[str, float]) -> float:
-    """Return the gain of a piece's capture. If another piece goes into the hand, half the gain is what
-    the owner loses, half what the captor has in hand."""
+    """Return the gain of a piece's capture. If another piece goes into the hand, half the gain is the
+    loss of the owner, half the new piece of the captor."""
     gain = gains.get(piece.base, 0.0)
     if spec.hands is None or piece.hand < 0:
         return gain

@@ -459,8 +459,8 @@ def _start_issues(spec: VariantSpec) -> Issues:
 
 
 def _check_gains(spec: VariantSpec) -> Issues:
-    """Check that what is captured is a piece, in `search:` and in all sets of settings, and that a
-    search of captures that may stop has a meaning."""
+    """Check the letters in `piece_gains:`, in `search:` and all sets of settings. The search for material
+    lets a side stop capturing, so the word is rejected where captures are forced or explode."""
     forced = spec.rules.explodes or spec.rules.captures == "must"
     sets = {("search",): spec.search} | {("settings", n): s for n, s in spec.settings.items()}
     for path, words in sets.items():

@@ -269,7 +269,7 @@ class SearchSettings:
     )
     material_prior: float = _setting(
         7.0,
-        "what a move's gain of material adds to the logit of its prior, for each unit of gain",
+        "a move's gain of material, times this, is added to the logit of its prior",
         bounds=(0, 100),
         spec=True,
         compiled=True,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import chess.variant
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -31,7 +30,6 @@ from variant_ai.core.system import compilation_progress as compilation
 from variant_ai.plugins import registry
 
 STALEMATE = "4k4/9/4P4/9/9/9/9/9/4p4/3K5 w"
-OPENING_MOVES = {move.uci() for move in chess.variant.CrazyhouseBoard().legal_moves}
 MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR[] w KQkq - 1 3"
 
 
@@ -342,6 +340,8 @@ def test_a_go_during_a_search_ends_the_first_with_a_move_of_its_own() -> None:
 
 def test_stop_racing_movetime_gives_one_move() -> None:
     with hello() as client:
+        client.ask("position startpos")
+        in_haste = client.session.engine.any_move()  # where the time was over before a visit
         for milliseconds in range(1, 25):
             client.send(f"go movetime {milliseconds}")
             time.sleep(0.012)
@@ -349,7 +349,7 @@ def test_stop_racing_movetime_gives_one_move() -> None:
             lines = client.until("readyok")
             if not any(line.startswith("bestmove") for line in lines):
                 lines += client.until("bestmove")
-            assert best(lines) in OPENING_MOVES, "any move where the time was over before a visit"
+            assert best(lines) in ("a2a3", in_haste)
         assert client.silent()
 
 

@@ -78,8 +78,8 @@ def expand_node(
 
     The softmax is over the legal moves alone; logits of other actions are not read.
 
-    gains: what each move wins or loses by the rules (`look_ahead/material.py`), read if the settings
-    look for material.
+    gains: material that each move wins or loses (`look_ahead/material.py`), in logits; row j is read if
+    the settings look for material.
 
     Returns False, and leaves the node unchanged, if the evaluation is not a number. `action_table`
     maps indices of the policy map to logits (-1: the head has none; the prior is 0).

@@ -1,7 +1,7 @@
 """Arrays that the compiled functions of this folder work on; one set per tree.
 
-`Descent` has the line of positions from the game's start to the leaf and what belongs to it, `Scratch`
-what is free again after each call, the memory of searches for a mate and for material included.
+`Descent` has the line of positions from the game's start to the leaf, and the arrays that go with it.
+`Scratch` has memory that is free again after each call, also for the searches for a mate and for material.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ MATERIAL_PLIES = 16
 
 
 class MaterialSearch(NamedTuple):
-    """A search for material, `look_ahead/material.py`. By ply: moves to try, and what they capture."""
+    """A search for material, `look_ahead/material.py`. By ply: captures to try, and their gains."""
 
     moves: MoveLists
     """[MATERIAL_PLIES]."""

@@ -39,7 +39,7 @@ ALMOST_WON = 1 - 1e-7
 
 @njit
 def captured_gain(s: Settings, p: Position, i: Number, move: Number) -> float:
-    """Return the gain of what a move captures in position i; 0 if nothing."""
+    """Return the gain of a move's capture in position i, in logits; 0 if it captures nothing."""
     kind = (move >> KIND) & 7
     if kind == DROP:
         return 0.0
@@ -62,8 +62,8 @@ def gain_by_captures(
     alpha: float,
     beta: float,
 ) -> float:
-    """Return what the side to move gains from position `at + ply` of the line if both sides capture or
-    stop; exact between alpha and beta, else a bound."""
+    """Return the gain of the side to move at position `at + ply` of the line, in logits, if both sides only
+    capture and either may stop. Exact between alpha and beta, else a bound."""
     material = k.material
     best = 0.0
     full = ply >= MATERIAL_PLIES or material.used[0] >= s[0]["material_positions"]
@@ -110,8 +110,8 @@ def material_gains(
     gains: Floats2D,
     row: Number,
 ) -> float:
-    """Write what each move of a leaf gains to `gains[row]`, and return the greatest of these gains, all
-    within ±MOST. Returns 0, and writes nothing, if the search for material is off.
+    """Write the gain of each move of a leaf to `gains[row]` and return the greatest, in logits for the side
+    to move, all within ±MOST. Returns 0, and writes nothing, if the search for material is off.
 
     node: the leaf; at: its position in the line. Moves that lose more than SPREAD against the best of
     those before them get a gain that may be too high, but lies at least SPREAD below it. If
