@@ -15,8 +15,17 @@ from variant_ai.core.errors import FenError, SpecError
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.make_move import full_key, is_in_check, play_into, replay_into
 from variant_ai.core.rules.kernel.move_lists import new_moves
-from variant_ai.core.rules.kernel.movegen import legal_moves_into, new_work
-from variant_ai.core.rules.position import Position, new_position, same_position
+from variant_ai.core.rules.kernel.movegen import legal_captures_into, legal_moves_into, new_work
+from variant_ai.core.rules.position import (
+    DROP,
+    EN_PASSANT,
+    Position,
+    move_kind,
+    move_origin,
+    move_target,
+    new_position,
+    same_position,
+)
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
@@ -257,6 +266,37 @@ def test_keys_kept_in_play_are_those_computed_from_scratch(variant: str) -> None
             # counters are no part of a position; all else is
             text = " ".join(rules.fen(position).split()[:-2])
             assert seen.setdefault(int(position[0]["key"]), text) == text
+
+
+@pytest.mark.parametrize("variant", KERNEL_SPECS)
+def test_captures_are_the_legal_moves_that_capture(variant: str) -> None:
+    rules = rules_of(variant)
+    rng = random.Random(2)
+    out, work = new_moves(2), new_work()
+    found = 0
+    for _ in range(12):
+        position = rules.position()
+        while rules.outcome(position) is None and int(position["ply"][0]) < 150:
+            legal = rules.legal_moves(position).tolist()
+            captures = [move for move in legal if captured_side(position, move) == 1]
+            before = position.copy()
+            count = legal_captures_into(rules.tables, position, 0, out, work)
+            assert out["move"][0, :count].tolist() == captures, rules.fen(position)
+            assert same_position(before, position)
+            found += len(captures)
+            position = rules.play(position, rng.choice(legal))
+    assert found > 20
+
+
+def captured_side(position: Position, move: int) -> int:
+    """Return 1 if the move captures a piece of the other side, -1 if it moves onto an own one, else 0."""
+    if move_kind(move) == DROP:
+        return 0
+    if move_kind(move) == EN_PASSANT:
+        return 1
+    piece = int(position["board"][0, move_target(move)])
+    mover = int(position["board"][0, move_origin(move)])
+    return 0 if piece == 0 else 1 if (piece - 1) // 32 != (mover - 1) // 32 else -1
 
 
 @pytest.mark.parametrize("variant", KERNEL_SPECS)

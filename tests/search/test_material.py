@@ -45,7 +45,8 @@ UNLIMITED = 1_000_000
 def gain_by_rules(
     rules: Rules, position: Position, gain: dict[int, float], low: float = -MOST, high: float = MOST
 ) -> float:
-    """Return the gain by its definition, with the plainest cut: both sides capture or stop."""
+    """Return the gain by its definition, with the plainest cut: both sides capture or stop, and leave out
+    captures by a better piece that can be captured back."""
     best = 0.0
     if best >= high:
         return best
@@ -53,11 +54,29 @@ def gain_by_rules(
         won = captured(position, move, gain)
         if won > 0:
             after = rules.play(position, move)
+            mover = gain[(int(position["board"][0][move_origin(move)]) - 1) & 31]
+            if won < mover and captures_back(rules, after, move_target(move)):
+                continue
             below = gain_by_rules(rules, after, gain, won - high, won - max(low, best))
             best = max(best, won - below)
         if best >= high:
             break
     return best
+
+
+def captures_back(rules: Rules, position: Position, square: int) -> bool:
+    """Return True if the king could legally capture on the square, or another piece if it were not pinned."""
+    us = int(position["side"][0])
+    king = int(position["kings"][0, us])
+    free = position.copy()
+    free["kings"][0, us] = -1
+    to_square = [
+        (move_origin(move) == king, p is position)
+        for p in (position, free)
+        for move in rules.legal_moves(p).tolist()
+        if move_target(move) == square and move_kind(move) != DROP
+    ]
+    return (True, True) in to_square or (False, False) in to_square
 
 
 def captured(position: Position, move: int, gain: dict[int, float]) -> float:
@@ -108,6 +127,12 @@ def test_the_gain_is_that_of_a_plain_search(make_search: MakeSearch, variant: st
         ("3k5/9/9/r8/9/9/9/R8/9/4K4 w - - 0 1", 0.5),
         ("3k5/9/r8/r8/9/9/9/R8/9/4K4 w - - 0 1", 0.0),  # protected
         ("3k5/9/9/c8/9/9/9/9/R8/4K4 b - - 0 1", 0.0),  # only the other side could capture
+        (
+            "3k5/9/9/3c5/9/9/9/3R5/9/4K4 w - - 0 1",
+            0.25,
+        ),  # a king that faces it does not capture back
+        ("3k5/3c5/9/9/9/9/9/3R5/9/4K4 w - - 0 1", 0.0),  # the king captures back
+        ("3k5/3c5/9/9/9/9/9/3R5/3R5/4K4 w - - 0 1", 0.25),  # it may not
     ],
 )
 def test_hanging_pieces(make_search: MakeSearch, fen: str, gain: float) -> None:

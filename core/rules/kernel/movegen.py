@@ -5,9 +5,9 @@ pinned pieces, legs of lame leapers, hurdles of hoppers. Only moves that leave o
 square, king moves and en passant captures are tested by making them; all others are legal. In
 check, and where captures explode, every move is tested.
 
-Functions here take records (`tables[0]`, `positions[i]`), except `legal_moves_into`, which is for
-other rooms and takes arrays. Moves are made and taken back on the position's own board
-(`king_safety.py`), so two threads must not use one record at the same time.
+Functions here take records (`tables[0]`, `positions[i]`), except `legal_moves_into` and
+`legal_captures_into`, which are for other rooms and take arrays. Moves are made and taken back on
+the position's own board (`king_safety.py`), so two threads must not use one record at the same time.
 """
 
 from __future__ import annotations
@@ -99,6 +99,10 @@ from variant_ai.core.rules.position import (
     PositionRow,
 )
 
+ANY = -1
+"""Every flag of a move program: all moves."""
+CAPTURES = ANY ^ (QUIET | HOP_QUIET)
+"""The flags of moves that capture."""
 VARIANT_ENDS = WINS_BY_CHECKS | WINS_BY_EXTINCTION | WINS_BY_REACHING | BARE_KING_LOSES | PASSES
 
 
@@ -117,14 +121,32 @@ def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: Mo
     `work["check"][0]` is 1 if the side to move is in check. After a variant end (king on the hill,
     third check) there are no moves.
     """
+    return moves_by_rules(t, p, i, out, work, ANY)
+
+
+@njit
+def legal_captures_into(
+    t: Tables, p: Position, i: Number, out: MoveLists, work: MoveWork
+) -> Number:
+    """Write the legal moves of position i that capture to `out`, in the order of `legal_moves_into`, and
+    return how many there are. Arguments as there. After the first player of a race has reached the goal,
+    only captures that reach it too are listed."""
+    return moves_by_rules(t, p, i, out, work, CAPTURES)
+
+
+@inlined
+def moves_by_rules(
+    t: Tables, p: Position, i: Number, out: MoveLists, work: MoveWork, wanted: Number
+) -> Number:
+    """Write the legal moves to `out`, all of them (ANY) or CAPTURES."""
     table, position = t[0], p[i]
     features = table["features"]
     work[0]["check"] = 0
     if features & VARIANT_ENDS and variant_winner(table, position) >= 0:
         return 0
     us = np.int64(position["side"])
-    n = moves_of(table, position, us, np.int64(position["ep"]), out[0], work[0])
-    if position["castling"] != 0 and work[0]["check"] == 0:
+    n = moves_of(table, position, us, np.int64(position["ep"]), wanted, out[0], work[0])
+    if wanted == ANY and position["castling"] != 0 and work[0]["check"] == 0:
         n = castling_moves(table, position, us, out[0], n)
     if features & ONLY_CAPTURES and work[0]["check"] != 0:
         n = no_evasions(table, position, us, out[0], n)
@@ -132,11 +154,11 @@ def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: Mo
         n = without_checks(table, position, out[0], n)
     if features & FACING_PARTS and kings_face(table, position):
         n = without_facing(table, position, us, out[0], n)
-    if features & MUST_CAPTURE:
+    if features & MUST_CAPTURE and wanted == ANY:
         n = only_captures(position, out[0], n)
-    if features & PASSES:
+    if features & PASSES and wanted == ANY:
         n = add_pass(table, position, us, work[0]["check"], out[0], n)
-    if features & DROP_MATE:
+    if features & DROP_MATE and wanted == ANY:
         n = without_drop_mates(table, position, out, n, work)
     if awaits_answer(table, position) and not reaches_goal(table, position, out[0], n):
         return 0
@@ -162,7 +184,7 @@ def without_drop_mates(
             to = move & 127
             board[to] = 1 + t["hand_type"][hand] + COLOUR_STRIDE * us
             if attacked(t, p, us, king):
-                mates = moves_of(t, p, them, np.int64(OFF_BOARD), out[1], work[1]) == 0
+                mates = moves_of(t, p, them, np.int64(OFF_BOARD), ANY, out[1], work[1]) == 0
             board[to] = 0
         if not mates:
             moves[kept] = move
@@ -172,10 +194,16 @@ def without_drop_mates(
 
 @inlined
 def moves_of(
-    t: TablesRow, p: PositionRow, us: Number, ep: Number, out: MoveListRow, work: MoveWorkRow
+    t: TablesRow,
+    p: PositionRow,
+    us: Number,
+    ep: Number,
+    wanted: Number,
+    out: MoveListRow,
+    work: MoveWorkRow,
 ) -> Number:
-    """Moves of the side `us` that leave its king safe, without castling. The caller applies further
-    rules of the variant."""
+    """Moves of the side `us` that leave its king safe, without castling: all of them (ANY) or CAPTURES. The
+    caller applies further rules of the variant."""
     king = np.int64(p["kings"][us])
     check = False
     marks = work["marks"]
@@ -186,10 +214,10 @@ def moves_of(
         if t["features"] & EXPLODES:
             check = exposed(t, p, us, king)
     work["check"] = check
-    n = board_moves(t, p, us, ep, king, check, out, work)
+    n = board_moves(t, p, us, ep, wanted, king, check, out, work)
     if t["features"] & MAY_REPEAT:
         n = without_repeats(out, n)
-    if t["hand_kinds"] > 0:
+    if t["hand_kinds"] > 0 and wanted == ANY:
         n = drop_moves(t, p, us, king, check, out, n, work)
     return n
 
@@ -200,6 +228,7 @@ def board_moves(
     p: PositionRow,
     us: Number,
     ep: Number,
+    wanted: Number,
     king: Number,
     check: bool,
     out: MoveListRow,
@@ -231,6 +260,7 @@ def board_moves(
             flags = np.int64(program[at])
             if flags == END:
                 break
+            flags &= wanted
             legs = np.int64(program[at + 1])
             count = np.int64(program[at + 2])
             at += 3

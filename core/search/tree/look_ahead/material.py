@@ -2,7 +2,7 @@
 
 A small net often misjudges positions in which pieces can be captured. The rules play thousands of
 captures in the time of one evaluation. So they try each move of a leaf, then captures alone, with
-alpha-beta and nothing but values of pieces. The gain of the best move is added to the logit of the
+alpha-beta and nothing but values of pieces. Captures that a recapture refutes are left out. The gain of the best move is added to the logit of the
 net's value, which already knows the pieces on the board; the gain of each move, times `material_prior`,
 is added to the logit of its prior.
 
@@ -17,12 +17,12 @@ import math
 
 import numpy as np
 
-from variant_ai.core.jit import Number, njit
+from variant_ai.core.jit import Number, Truth, njit
 from variant_ai.core.jit.arrays import Floats2D
-from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK
-from variant_ai.core.rules.kernel.make_move import play_into
+from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, attacked, touch
+from variant_ai.core.rules.kernel.make_move import replay_into
 from variant_ai.core.rules.kernel.move_lists import KIND, ORIGIN
-from variant_ai.core.rules.kernel.movegen import legal_moves_into
+from variant_ai.core.rules.kernel.movegen import legal_captures_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import DROP, EN_PASSANT, Position
 from variant_ai.core.search.compiled_settings import Settings
@@ -52,6 +52,38 @@ def captured_gain(s: Settings, p: Position, i: Number, move: Number) -> float:
 
 
 @njit
+def is_refuted(t: Tables, s: Settings, p: Position, i: Number, move: Number, gain: float) -> Truth:
+    """Return True if the capture gains less than its own piece is worth, and that piece can be captured
+    back: by a piece, pinned or not, or by a king that is beside it and safe there."""
+    board = p[i]["board"]
+    origin, target = (move >> ORIGIN) & 127, move & 127
+    mover = np.int64(board[origin])
+    if s[0]["piece_gain"][(mover - 1) & TYPE_MASK] <= gain:
+        return False
+    us = np.int64(p[i]["side"])
+    king = np.int64(p[i]["kings"][1 - us])
+    captured, royal = board[target], board[king] if king >= 0 else 0
+    board[origin] = 0
+    board[target] = mover
+    refuted = False
+    if king >= 0:
+        if touch(t[0], king, target):
+            board[king] = 0
+            refuted = not attacked(t[0], p[i], us, target)
+            board[king] = royal
+            refuted = refuted and attacked(t[0], p[i], 1 - us, target)
+        board[king] = (
+            mover  # in the way of others, but a king that faces this square does not capture
+        )
+    refuted = refuted or attacked(t[0], p[i], 1 - us, target)
+    if king >= 0:
+        board[king] = royal
+    board[target] = captured
+    board[origin] = mover
+    return refuted
+
+
+@njit
 def gain_by_captures(
     t: Tables,
     s: Settings,
@@ -63,7 +95,7 @@ def gain_by_captures(
     beta: float,
 ) -> float:
     """Return the gain of the side to move at position `at + ply` of the line, in logits, if both sides only
-    capture and either may stop. Exact between alpha and beta, else a bound."""
+    capture and either may stop; captures that `is_refuted` are left out. Exact between alpha and beta, else a bound."""
     material = k.material
     best = 0.0
     full = ply >= MATERIAL_PLIES or material.used[0] >= s[0]["material_positions"]
@@ -71,13 +103,13 @@ def gain_by_captures(
         return best
     material.used[0] += 1
     here = at + ply
-    n = np.int64(legal_moves_into(t, w.line, here, w.out, w.work))
+    n = np.int64(legal_captures_into(t, w.line, here, w.out, w.work))
     moves, gains = material.moves[ply]["move"], material.gains[ply]
     count = np.int64(0)
     for e in range(n):
         move = np.int64(w.out[0]["move"][e])
         gain = captured_gain(s, w.line, here, move)
-        if gain <= 0:
+        if gain <= 0 or is_refuted(t, s, w.line, here, move, gain):
             continue
         slot = count
         while slot > 0 and gains[slot - 1] < gain:  # the greatest first
@@ -90,7 +122,7 @@ def gain_by_captures(
         low = max(alpha, best)
         if gain <= low:  # the other side may stop, so no later move gains more than it captures
             return max(best, gain)
-        play_into(t, w.line, here, w.line, here + 1, move)
+        replay_into(t, w.line, here, w.line, here + 1, move)
         gain -= gain_by_captures(t, s, w, k, at, ply + 1, gain - beta, gain - low)
         best = max(best, gain)
         if best >= beta:
@@ -123,15 +155,21 @@ def material_gains(
     first = first_move(node, n)
     best = -MOST
     k.material.used[0] = 0
-    for e in range(n):
-        move = np.int64(g.moves[first + e])
-        gain = captured_gain(s, w.line, at, move)
-        play_into(t, w.line, at, w.line, at + 1, move)
-        low = max(best - SPREAD, -MOST)
-        gain -= gain_by_captures(t, s, w, k, at, np.int64(1), gain - MOST, gain - low)
-        gain = min(max(gain, -MOST), MOST)
-        gains[row, e] = gain
-        best = max(best, gain)
+    for captures in (
+        True,
+        False,
+    ):  # captures first, since a good one makes most others not worth a search
+        for e in range(n):
+            move = np.int64(g.moves[first + e])
+            gain = captured_gain(s, w.line, at, move)
+            if (gain > 0) != captures:
+                continue
+            replay_into(t, w.line, at, w.line, at + 1, move)
+            low = max(best - SPREAD, -MOST)
+            gain -= gain_by_captures(t, s, w, k, at, np.int64(1), gain - MOST, gain - low)
+            gain = min(max(gain, -MOST), MOST)
+            gains[row, e] = gain
+            best = max(best, gain)
     if k.material.used[0] >= s[0]["material_positions"]:
         gains[row, :n] = 0.0
         return 0.0
