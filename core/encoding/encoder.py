@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +22,8 @@ from variant_ai.core.errors import MoveError, SpecError
 from variant_ai.core.factories import INPUT_ENCODERS, LABEL_ENCODERS
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.spec.hashing import encoding_hash
-from variant_ai.core.spec.plane_layout import InputPlane
+from variant_ai.core.spec.plane_layout import Head, InputPlane
 from variant_ai.core.spec.schema import VariantSpec
-
-Head = Literal["map", "flat"]
 
 ENCODER_VERSION = 1
 """Increased when the encoder of an unchanged spec starts to return other planes or actions."""

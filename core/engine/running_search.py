@@ -90,7 +90,8 @@ class SearchTask:
 
     @property
     def movetime(self) -> float | None:
-        """Seconds for this move by `movetime` or the option, less the time of the way back."""
+        """Seconds for this move: those of `movetime` less `Move Overhead` (at most a tenth), otherwise those of
+        the option `Fixed_Movetime`; None without either."""
         given = self.go.movetime
         if given is None and self.fixed_movetime is not None and not self.go.infinite:
             return self.fixed_movetime

@@ -12,19 +12,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from variant_ai.core.errors import UnknownNameError, VariantAIError
 from variant_ai.core.spec import VariantSpec, encoding_hash, spec_hash
+from variant_ai.core.spec.plane_layout import Head
 
 if TYPE_CHECKING:
     from torch import nn
 
     from variant_ai.core.encoding import Encoder
 
-Head = Literal["map", "flat"]
 HEADS: tuple[Head, ...] = ("map", "flat")
 
 

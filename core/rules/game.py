@@ -6,7 +6,7 @@ must therefore use the outcome of a `Game`, never that of a position.
 
     position repeated `fold` times, and between the first and the last occurrence
       every move of one side was a check   that side loses if the spec wants it; both: draw
-      else one side always chased          that side loses if the spec wants it; both: draw
+      else one side always chased          that side loses if the spec wants it
       else                                 the spec's `otherwise`
     draws are decided by `points`, if the spec has them
 """

@@ -69,12 +69,18 @@ class InputPlane:
     name: str
 
 
+PlaneKind = Literal["move", "promotion", "drop", "pass"]
+"""What the moves of a policy plane do."""
+Head = Literal["map", "flat"]
+"""How actions are numbered: by policy plane and square, or by labels in a list."""
+
+
 @dataclass(frozen=True)
 class PolicyPlane:
     """One policy plane: a displacement of moves or promotions, or drops of a piece."""
 
     index: int
-    kind: Literal["move", "promotion", "drop", "pass"]
+    kind: PlaneKind
     dx: int
     dy: int
     piece: str | None
@@ -192,8 +198,7 @@ def policy_planes(
     return tuple(planes)
 
 
-_Kind = Literal["move", "promotion", "drop", "pass"]
-_PolicyRow = tuple[_Kind, int, int, str | None]
+_PolicyRow = tuple[PlaneKind, int, int, str | None]
 
 
 def _written_rows(spec: VariantSpec) -> Iterator[_PolicyRow]:

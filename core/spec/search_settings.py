@@ -1,7 +1,7 @@
 """Settings of the search: the one place that declares them.
 
 A setting is one field of `SearchSettings`: name, type, default, meaning, range, unit and source.
-From it follow the option of UCI and UCCI (`core/engine/protocols/engine_options.py`),
+From it follow the option of all protocols (`core/engine/protocols/engine_options.py`),
 `--set NAME=VALUE`, `search.NAME=VALUE` of players in matches, `tune --range`, and the tables in
 docs/search.md and docs/engine.md, which `python docs/tables.py` writes. With `spec=True` also the
 word in a spec's `search:` and its JSON schema (`schema.py`), with `compiled=True` the field of the

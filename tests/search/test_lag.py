@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from variant_ai.core.search.move.clock import FEARED, GAIN, MEMORY, MOST, Clock, Lag, TimeManager
+from variant_ai.core.search.move.clock import (
+    ASSUMED_LAG,
+    GAIN,
+    LAG_LIMIT,
+    MEMORY,
+    Clock,
+    Lag,
+    TimeManager,
+)
 
 
 def calm() -> Lag:
@@ -37,7 +45,7 @@ def test_the_lag_assumed_at_first_is_forgotten_like_a_real_one() -> None:
     lag = Lag()
     lag.sent(0, 10.0, 0.0, meant=0.5)
     lag.shown(2, 9.499)
-    assert lag.worst == pytest.approx(MEMORY * FEARED)
+    assert lag.worst == pytest.approx(MEMORY * ASSUMED_LAG)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +101,7 @@ def test_a_move_faster_than_meant_and_a_pause_of_the_machine_are_bounded() -> No
     assert lag.worst == 0.0
     lag.sent(2, 9.9, 0.0, meant=0.1)
     lag.shown(4, 2.0)
-    assert lag.worst == MOST
+    assert lag.worst == LAG_LIMIT
 
 
 def test_the_usual_lag_is_paid_for_like_the_overhead() -> None:

@@ -161,8 +161,8 @@ class GameReader(ABC):
 def choose_reader(readers: Sequence[GameReader], name: str, head: bytes) -> GameReader | None:
     """Return the reader of a file by its name and first bytes, None if no reader recognises it.
 
-    The first reader that recognises the bytes and has the suffix of the name is chosen, otherwise
-    the first one that recognises the bytes.
+    Of the readers that recognise the bytes the first one is chosen whose suffix occurs in the name
+    (`games.pgn.gz` has that of PGN), otherwise the first.
     """
     fits = [reader for reader in readers if reader.sniff(head)]
     lower = name.lower()

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Batch:
-    """B samples. The arrays are reused: `batches` refills them two steps later."""
+    """B samples. `batches` reuses the arrays once the next batch is requested."""
 
     planes: Floats
     """[B, C, H, W], normalised."""

@@ -1,7 +1,7 @@
 """Reading a game store: compressed games with checksums.
 
-    writer = StoreWriter("games.vag", spec, sources=["masters.pgn"])   # store_writer.py
-    store = Store("games.vag", spec)
+    writer = StoreWriter("games.store", spec, sources=["masters.pgn"])   # store_writer.py
+    store = Store("games.store", spec)
     store.codes, store.offsets, store.results     # arrays for the sampler, in milliseconds
     store.game(17)                                # a GameRecord, replayed when requested
 

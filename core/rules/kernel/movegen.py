@@ -65,7 +65,6 @@ from variant_ai.core.rules.kernel.move_programs import (
 from variant_ai.core.rules.kernel.table_layout import (
     BARE_KING_LOSES,
     CAPTURED_CHOICES,
-    DROP_MATE,
     EXPLODES,
     FACING_PARTS,
     LEAVING_FORCED,
@@ -74,6 +73,7 @@ from variant_ai.core.rules.kernel.table_layout import (
     MAY_REPEAT,
     MUST_CAPTURE,
     NEVER_CHECKS,
+    NO_DROP_MATE,
     ONLY_CAPTURES,
     PASSES,
     PER_FILE,
@@ -158,7 +158,7 @@ def moves_by_rules(
         n = only_captures(position, out[0], n)
     if features & PASSES and wanted == ANY:
         n = add_pass(table, position, us, work[0]["check"], out[0], n)
-    if features & DROP_MATE and wanted == ANY:
+    if features & NO_DROP_MATE and wanted == ANY:
         n = without_drop_mates(table, position, out, n, work)
     if awaits_answer(table, position) and not reaches_goal(table, position, out[0], n):
         return 0

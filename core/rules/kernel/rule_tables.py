@@ -31,7 +31,6 @@ from variant_ai.core.rules.kernel.table_layout import (
     COUNTS_PIECES,
     COUNTS_POINTS,
     DRAWS_DEAD_POSITIONS,
-    DROP_MATE,
     DROPS_RESET,
     EXPLODES,
     FACING_PARTS,
@@ -50,6 +49,7 @@ from variant_ai.core.rules.kernel.table_layout import (
     NEEDS_HELP,
     NEVER_CHECKS,
     NEVER_MATES,
+    NO_DROP_MATE,
     ONLY_CAPTURES,
     PASSES,
     PER_FILE,
@@ -312,7 +312,7 @@ def _fill_hands(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
         table["per_file"][hand] = piece.per_file or 0
         table["no_drop_mate"][hand] = not piece.drop_mate
         table["features"] |= PER_FILE * (piece.per_file is not None)
-        table["features"] |= DROP_MATE * (not piece.drop_mate)
+        table["features"] |= NO_DROP_MATE * (not piece.drop_mate)
         for colour in (0, 1):
             for square in geometry.drop_squares(piece, colour):
                 table["drop"][(colour * MAX_HAND_KINDS + hand) * MAX_SQUARES + square] = 1

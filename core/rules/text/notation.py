@@ -71,7 +71,7 @@ class Notation(ABC):
 class UciNotation(Notation):
     """Notation of engines: `e2e4`, `e1g1` (castling), `a7a8q`, `a7a8+`, `P@e4`; ranks from 1.
 
-    A pass is the square it is made on, twice; `0000` is read too, and so is castling given as the
+    A pass is written as the king's square twice; `0000` is read too, and so is castling given as the
     king taking its rook.
     """
 

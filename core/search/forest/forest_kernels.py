@@ -1,7 +1,7 @@
-"""One compiled call for all trees:
+"""Compiled functions of self-play. Each serves all trees in one call, except `begin`:
 
     gather   takes the waiting leaf of each tree into one batch; searches that are complete play their
-             move, and the next one begins in the same call
+             move (`finish_move`), and the next one begins in the same call
     answer   expands the leaves with their evaluations and backs these up
     begin    starts a game from the positions in its line
 

@@ -61,9 +61,9 @@ GAIN = 1 / 8
 """Weight of the newest lag in the usual one, as for round trips in networks (RFC 6298)."""
 MEMORY = 0.99
 """Factor of the largest lag after each move; half of it is left after 69 moves."""
-FEARED = 0.1
+ASSUMED_LAG = 0.1
 """Seconds assumed as the largest lag before any was seen."""
-MOST = 0.25
+LAG_LIMIT = 0.25
 """Seconds to which larger lags are reduced: time for a pause of the whole machine or network cannot be
 reserved."""
 
@@ -127,7 +127,7 @@ class Lag:
     def __init__(self) -> None:
         self.usual = 0.0
         """Seconds, smoothed over the last moves."""
-        self.worst = FEARED
+        self.worst = ASSUMED_LAG
         """Seconds, the largest of the last moves."""
         self._last: tuple[int, float, float, float] | None = None
         """The move that was sent, as in `sent`."""
@@ -154,7 +154,7 @@ class Lag:
         spent = before + increment - remaining
         if ply != last_ply + 2 or spent < 0 or (remaining % 1 == 0 and before % 1 == 0):
             return
-        seen = min(max(spent - meant, 0.0), MOST)
+        seen = min(max(spent - meant, 0.0), LAG_LIMIT)
         self.usual += GAIN * (seen - self.usual)
         self.worst = max(seen, MEMORY * self.worst)
 

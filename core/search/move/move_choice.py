@@ -22,7 +22,7 @@ GREEDY = 0.01
 
 
 def q_threshold(total: float, init: float, maximum: float, base: float) -> float:
-    """Share of the greatest N below which a move's Q counts as 0 ([CrazyAra-preprint] eq. 7)."""
+    """Share of the greatest N below which a move's Q' counts as 0, as if it lost ([CrazyAra-preprint] eq. 7)."""
     return maximum - math.exp(-total / base) * (maximum - init)
 
 

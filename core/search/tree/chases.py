@@ -1,7 +1,8 @@
 """Perpetual chases in the search: Fairy-Stockfish judges each cycle once, and the verdict is stored.
 
 Compiled code can detect checks but not chases. A descent that closes a cycle without a verdict ends with
-NEEDS_JUDGE; the verdict is stored here, and the next descent finds it.
+NEEDS_JUDGE, if the cycle matters (`verdict_on_cycle` in `descent.py`: from the root, or often); the verdict is
+stored here, and the next descent finds it.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ LEAF, COLLISION, DONE, FULL, NEEDS_JUDGE, STUCK = range(6)
 
 @borrowing
 def stops_at(g: Arrays, s: Settings, slot: Number) -> Truth:
-    """Return True if a visit ends at a child that was also visited through other parents.
+    """Return True if a visit ends at a child that was also visited through other parents. The first visit
+    of an edge does so with every `backup`.
 
     Catch-up: the child has more visits than this edge. Q-epsilon: the edge's mean differs from the
     child's Q by more than epsilon ([MCGS]).

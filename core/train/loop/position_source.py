@@ -38,7 +38,7 @@ class Source(Protocol):
         """The source that a single process would train on; this one if there is one process."""
 
     def sweep(self, *, limit: int | None = None) -> Iterator[Samples]:
-        """Every position once, always in the same order; or `limit` of them, spread evenly."""
+        """Every position once, always in the same order; or a random sample of `limit` of them."""
 
 
 class PlacedBatch(NamedTuple):
@@ -48,6 +48,7 @@ class PlacedBatch(NamedTuple):
     """[B, C, H, W], channels last."""
     action: Tensor
     outcome: Tensor
+    """Value labels, `Batch.value`."""
     plies_left: Tensor
     soft: SoftLabels | None
     """Visits of a search, None if the batch has none."""

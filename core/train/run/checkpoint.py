@@ -4,12 +4,13 @@
       model.safetensors       parameters and buffers (running statistics of the norms)
       optimiser.safetensors   state of the optimiser for each parameter, by its name
       average.safetensors     the moving average of parameters and buffers, if one is kept
-      state.json              the step and everything else that training needs to resume
+      state.json              the step, and what else a resumed training needs (`TrainState`)
       config.json             the run's resolved configuration
       checksums.json          sha256 of each of these files
 
 A directory with such a name is complete: a killed writer leaves a directory that ends in `.part`. A
 checkpoint that a resumed training found damaged is renamed to `.damaged` and otherwise left alone.
+There is no random state: the order of the samples and the learning rate follow from seed and step.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class TrainState:
     step: int = 0
     """Optimiser steps done."""
     data_shift: int = 0
-    """The batch of step s is the source's batch s + data_shift: batches that recoveries skipped."""
+    """Batches that recoveries skipped. Step s, the first is 0, takes batch s + data_shift of the source (and
+    with micro-batches as many from there on as a step has)."""
     lr_scale: float = 1.0
     """Factor of the learning rate, reduced by recoveries."""
     recoveries: int = 0
