@@ -15,11 +15,12 @@ operation in `encoding_tables.py`, its compilation in `input_planes.py`, its val
 (`encoding_kernels.py`), and planes that show history also change the key of nodes.
 """
 
-from variant_ai.core.encoding.encoder import ENCODER_VERSION, Encoder, Head
+from variant_ai.core.encoding.encoder import ENCODER_VERSION, Encoder
 from variant_ai.core.encoding.input_planes import compile_input
 from variant_ai.core.encoding.move_codes import Codes, MoveCodec
 from variant_ai.core.encoding.move_labels import FlatLabels
 from variant_ai.core.encoding.policy_planes import PolicyMap
+from variant_ai.core.spec.plane_layout import Head
 
 __all__ = [
     "ENCODER_VERSION",

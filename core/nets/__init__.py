@@ -5,7 +5,6 @@ This file imports `interface` alone, so that listing the nets does not import to
 
 from variant_ai.core.nets.interface import (
     HEADS,
-    Head,
     NetConfig,
     NetShape,
     NetSize,
@@ -18,6 +17,7 @@ from variant_ai.core.nets.interface import (
     find_builder,
     index_builders,
 )
+from variant_ai.core.spec.plane_layout import Head
 
 __all__ = [
     "HEADS",

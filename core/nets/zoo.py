@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
-from variant_ai.core.nets.interface import Head, NetShape, NetSize, NetworkBuilder
+from variant_ai.core.nets.interface import NetShape, NetSize, NetworkBuilder
+from variant_ai.core.spec.plane_layout import Head
 
 if TYPE_CHECKING:
     from torch import nn
