@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.spec.plane_layout import Head
 from variant_ai.core.spec import VariantSpec, encoding_hash, rules_hash
+from variant_ai.core.spec.plane_layout import Head
 from variant_ai.core.system.closing import Closing
 from variant_ai.core.system.text_tables import counted
 
