@@ -12,7 +12,15 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.tree.edges import edge_arrays
-from variant_ai.core.search.tree.nodes import IDLE, USED, block_cells, bytes_used, node_cells
+from variant_ai.core.search.tree.nodes import (
+    IDLE,
+    JOINING,
+    USED,
+    allocate_cells,
+    block_cells,
+    bytes_used,
+    node_cells,
+)
 
 MakeSearch = Callable[..., Search]
 
@@ -90,6 +98,38 @@ def test_free_neighbours_are_joined(make_search: MakeSearch) -> None:
         block, last_was_free = block + (size & ~USED), is_free
     assert block == int(state["cell_top"])
     assert used == int(state["cells"])
+
+
+def test_memory_freed_at_the_top_is_used_again_before_the_last_slice(
+    make_search: MakeSearch,
+) -> None:
+    """Slices may end anywhere: also between giving the last free blocks back and the end of the joining."""
+    search = make_search("crazyhouse")
+    search.run(Limits(simulations=500))
+    root = search.tree.edges(search.tree.root)
+    search.advance(int(root.moves[root.visits.argmin()]))  # most of the memory becomes free
+    given_back = False
+    while search.tree.reclaim(1):
+        g = search.tree.arrays
+        state = g.state[0]
+        if state["phase"] != JOINING or given_back:
+            continue
+        top = int(state["cell_top"])
+        given_back = top <= int(state["swept"])
+        if given_back:
+            for size in (300, 200):
+                allocate_cells(g, np.int64(size))
+            assert int(state["swept"]) in block_starts(search)
+    assert given_back
+    assert int(search.tree.arrays.state[0]["phase"]) == IDLE
+
+
+def block_starts(search: Search) -> list[int]:
+    """Cells at which the blocks of a search's memory begin, and the end of the last one."""
+    g, starts = search.tree.arrays, [1]
+    while starts[-1] < int(g.state[0]["cell_top"]):
+        starts.append(starts[-1] + (int(g.blocks[starts[-1]]) & ~USED))
+    return starts
 
 
 def test_two_moves_on(make_search: MakeSearch) -> None:

@@ -105,10 +105,11 @@ def reclaim(g: Arrays, steps: Number) -> Number:
                     break
                 end += after
                 steps -= 1
-            state["swept"] = end
-            if end == top:
+            if end == top:  # new blocks begin here, so the next slice must not begin farther on
                 state["cell_top"] = block
+                state["swept"] = block
             else:
                 add_free_block(g, block, end - block)
+                state["swept"] = end
         steps -= 1
     return np.int64(state["phase"])
