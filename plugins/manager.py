@@ -239,9 +239,13 @@ class Registry(PluginHost):
         warn: Callable[[str], None],
         **settings: Any,
     ) -> Evaluator:
-        """`evaluator` with the net that comes with the variant. If there is none, `auto` is the
-        uniform evaluator, and `warn` gets a sentence."""
-        from variant_ai.core.inference.choosing.evaluator_factory import AUTO, UNIFORM, WITHOUT_NET
+        """`evaluator` with the net that comes with the variant. If there is none, `auto` counts the pieces
+        (`best_without_net`), and `warn` gets a sentence."""
+        from variant_ai.core.inference.choosing.evaluator_factory import (
+            AUTO,
+            WITHOUT_NET,
+            best_without_net,
+        )
 
         if evaluator in WITHOUT_NET:
             return self.evaluator(spec, None, evaluator=evaluator, **settings)
@@ -249,8 +253,8 @@ class Registry(PluginHost):
         model = next((path for path in looked if path.is_file()), None)
         if model is None and evaluator == AUTO:
             places = ", ".join(map(str, looked))
-            warn(f"no net for {spec.variant} was found ({places}): every move counts alike")
-            evaluator = UNIFORM
+            evaluator, how = best_without_net(spec)
+            warn(f"no net for {spec.variant} was found ({places}): {how}")
         return self.evaluator(spec, model, evaluator=evaluator, **settings)
 
     def builders(self) -> dict[str, NetworkBuilder]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 NO_NET = "-"
-"""`net:-;evaluator=uniform`: a search without a network."""
+"""`net:-;evaluator=material`: a search without a network."""
 KEPT_VISITS = 32
 """Moves stored of each search: with 800 visits and noise, they have 99 % of the visits."""
 

@@ -125,7 +125,7 @@ def net_options(command: F) -> F:
             "--evaluator",
             metavar="NAME",
             default="auto",
-            help="auto, onnx, openvino, torch, uniform, random, check:A,B, or one of a plugin.",
+            help="auto, onnx, openvino, torch, material, uniform, random, check:A,B, or one of a plugin.",
         ),
         click.option(
             "--batch",
@@ -197,7 +197,7 @@ def name_values(texts: Iterable[str], option: str) -> dict[str, str]:
 
 
 def load_evaluator(spec: VariantSpec, net: NetChoice, batch: int) -> Evaluator:
-    """Return the evaluator of the options. Without any net it is the uniform one, with a warning.
+    """Return the evaluator of the options. Without any net it counts the pieces, with a warning.
 
     Raises UnknownNameError, DataError, VariantAIError.
     """

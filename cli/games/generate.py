@@ -75,7 +75,7 @@ if TYPE_CHECKING:
         "variant-ai generate --engine fairy-stockfish -V NAME --resign 4:900 --drop-blunders 400 \\",
         "    -o g.store",
         "# first games of a variant without engines: search without a net",
-        "variant-ai generate -V FILE --engine 'net:-;evaluator=uniform' --nodes 400 \\",
+        "variant-ai generate -V FILE --engine 'net:-;evaluator=material' --nodes 400 \\",
         "    --random-share 0.2 -o g.store",
         "# a net with root noise and sampled moves; train on the visits of its searches",
         "variant-ai generate -V NAME --nodes 400 -o g.store --engine \\",

@@ -131,7 +131,11 @@ class EngineBuilder:
         Anything that does not work is logged and replaced by the next best: a game in progress is
         better lost with a weak net than without a move.
         """
-        from variant_ai.core.inference.choosing.evaluator_factory import AUTO, UNIFORM, WITHOUT_NET
+        from variant_ai.core.inference.choosing.evaluator_factory import (
+            AUTO,
+            WITHOUT_NET,
+            best_without_net,
+        )
 
         named, chosen = str(settings["model"] or ""), str(settings["evaluator"])
         how = {name: settings[name] for name in ("batch", "threads", "device", "precision")}
@@ -162,8 +166,9 @@ class EngineBuilder:
         if model is None:
             paths = ", ".join(map(str, tried)) or "nowhere: no folder is known"
             log(f"no net for {spec.variant} was found (looked for {paths})")
-        log(f"{spec.variant} is played without a net, by search alone: set the option Model")
-        return make(None, **{**plain, "evaluator": UNIFORM})
+        without, knows = best_without_net(spec)
+        log(f"{spec.variant} is played without a net, {knows}: set the option Model")
+        return make(None, **{**plain, "evaluator": without})
 
     def search(
         self, spec: VariantSpec, evaluator: Evaluator, params: SearchParams, rules: Rules

@@ -5,7 +5,7 @@ In reading order:
     interface.py               Evaluator, Evaluation, ModelInfo
     model_file.py              metadata of ONNX files; which file belongs to a precision
     int8_check.py              known answers that expose processors with wrong int8 results
-    backends/                  padding; uniform and random; onnx, openvino and torch; composites
+    backends/                  padding; material, uniform and random; onnx, openvino and torch; composites
     choosing/                  evaluator_factory (`make_evaluator`), evaluator_timing,
                                saved_choices, fastest_evaluator (`auto`)
 

@@ -9,6 +9,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,6 +126,8 @@ class Evaluator(Closing, ABC):
     is_uniform: bool = False
     """True if every answer is value 0 and equal logits: a search then neither encodes positions nor
     calls `evaluate`."""
+    piece_gains: Mapping[str, float] = MappingProxyType({})
+    """Values of captures with which the search looks for material, if its settings have none."""
     notes: tuple[str, ...] = ()
     """Sentences about this evaluator that the user should see."""
 

@@ -282,11 +282,15 @@ class Drawing(Model):
     )
 
 
+SPEC_PLANES = "planes"
+"""Name of the encoder of the list `input:`."""
+
+
 class Encoders(Model):
     """Encoders by their names; those of plugins are registered by `register_encoders`."""
 
     input: str = Field(
-        default="planes",
+        default=SPEC_PLANES,
         description="what makes the input planes; `planes` follows the list `input:` of the spec",
     )
     labels: str = Field(

@@ -32,10 +32,11 @@ RENEWED_AFTER = 400
 """Specs of visitors after whose check their process is started again."""
 PLAYER = "player:"
 """Prefix of a player's text where a net is named."""
-PACKAGED, UNIFORM, RANDOM = "packaged", "uniform", "random"
+PACKAGED, MATERIAL, UNIFORM, RANDOM = "packaged", "material", "uniform", "random"
 NETS = {
     PACKAGED: "The net of the variant",
-    UNIFORM: "No net: search alone",
+    MATERIAL: "No net: counts the pieces",
+    UNIFORM: "No net: knows nothing",
     RANDOM: "A net that has learnt nothing",
 }
 
@@ -168,7 +169,7 @@ class WorkRoom:
     # --- nets ----------------------------------------------------------------------------------
 
     def net(self, name: str | None, variant: str) -> str:
-        """Return a worker's name for a net: `packaged`, `uniform`, `random`, a path, or a player.
+        """Return a worker's name for a net: `packaged`, an evaluator without a net, a path, or a player.
 
         Raises UnknownNameError.
         """

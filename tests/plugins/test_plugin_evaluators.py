@@ -132,8 +132,8 @@ def test_a_variant_without_a_net(with_plugin: Registry) -> None:
     told: list[str] = []
     assert with_plugin.usual_evaluator(spec, evaluator="mine", warn=told.append).name == "mine"
     assert told == []
-    assert with_plugin.usual_evaluator(spec, warn=told.append).name == "uniform"
-    assert len(told) == 1 and "every move counts alike" in told[0]
+    assert with_plugin.usual_evaluator(spec, warn=told.append).name == "material"
+    assert len(told) == 1 and "the search counts pieces" in told[0]
     with pytest.raises(UnknownNameError, match=r"accepted: .*mine"):
         with_plugin.evaluator(spec, None, evaluator="mein")
 

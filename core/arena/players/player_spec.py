@@ -5,7 +5,7 @@
     uci:sjaakii -uci;option.Hash=64;letters=also
     net:model.onnx;nodes=800;search.cpuct_init=2.2     a network with search settings
     net:model.onnx;settings=paper                      with a named set of the variant's spec
-    net:-;evaluator=uniform;nodes=800                  a search without a network
+    net:-;evaluator=material;nodes=800                 a search without a network
     model.onnx, packaged                               short for net:model.onnx and net:packaged
     random                                             any legal move
 

@@ -186,7 +186,7 @@ _FIRST = (
     Option("Model", "string", about="ONNX file of the net, or a folder with one; empty: the net "
            "of the variant", also=("model directory", "weightsfile", "evalfile")),
     Option("Evaluator", "string", "auto", about="Program that runs the net: auto, onnx, openvino, "
-           "torch; uniform and random play without a net; check:A,B compares two"),
+           "torch; material, uniform and random play without a net; check:A,B compares two"),
     _combo("Context", "cpu", ("cpu", "gpu"), "Device of the net"),
     _combo("Precision", "auto", ("auto", "float32", "float16", "bfloat16", "int8"),
            "Number format of the net; auto: bfloat16 if the processor has it, "

@@ -1,4 +1,4 @@
-"""Evaluators without a net: uniform shows what search alone is worth, random is a floor."""
+"""Evaluators that know nothing: uniform shows what search alone is worth, random is a floor."""
 
 from __future__ import annotations
 

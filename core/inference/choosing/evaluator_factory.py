@@ -1,7 +1,8 @@
 """Evaluators by name, as in `--evaluator`: `make_evaluator`.
 
     onnx openvino torch      run a net
-    uniform random           need no net
+    material                 counts the pieces; needs no net
+    uniform random           know nothing, for comparison; need no net
     check:A,B                A, compared with B on every batch
     auto                     the fastest one available, by measurement (`fastest_evaluator.py`)
     NAME@PRECISION           in this precision, e.g. check:onnx,openvino@bf16
@@ -24,13 +25,21 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.model_file import PRECISIONS, find_model_file
 from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.spec import VariantSpec
+from variant_ai.core.spec.schema import SPEC_PLANES
 
-AUTO, CHECK, UNIFORM, RANDOM = "auto", "check", "uniform", "random"
-WITHOUT_NET = (UNIFORM, RANDOM)
+AUTO, CHECK, MATERIAL, UNIFORM, RANDOM = "auto", "check", "material", "uniform", "random"
+WITHOUT_NET = (MATERIAL, UNIFORM, RANDOM)
 """Evaluators that ignore the model."""
 LONG_NAMES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 """Other names of precisions, used by torch and by CrazyAra's option."""
 NAMES = (AUTO, "onnx", "openvino", "torch", *WITHOUT_NET, "check:A,B")
+
+
+def best_without_net(spec: VariantSpec) -> tuple[str, str]:
+    """Return the name of the evaluator that plays best without a net, and what it knows."""
+    if spec.encoder.input == SPEC_PLANES:
+        return MATERIAL, "the search counts pieces"
+    return UNIFORM, "every move counts alike"
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,7 @@ class EvaluatorRequest:
         if self.model is None:
             raise VariantAIError(
                 f"evaluator {evaluator!r} runs a net and no model was given; name an ONNX file or "
-                "a run directory, or use the evaluator 'uniform', which needs none"
+                "a run directory, or use the evaluator 'material', which needs none"
             )
         return self.model
 
@@ -223,10 +232,18 @@ def make_uniform(
     return kind(encoder.shape, encoder.actions)
 
 
+def make_material(request: EvaluatorRequest) -> Evaluator:
+    """Make an evaluator that counts pieces; the model is ignored."""
+    from variant_ai.core.inference.backends.material_backend import MaterialEvaluator
+
+    return MaterialEvaluator(request.spec)
+
+
 _MAKERS: dict[str, Callable[[EvaluatorRequest], Evaluator]] = {
     "onnx": make_onnx,
     "openvino": make_openvino,
     "torch": make_torch,
+    MATERIAL: make_material,
     UNIFORM: make_uniform,
     RANDOM: partial(make_uniform, kind=RandomEvaluator),
 }

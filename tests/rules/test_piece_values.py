@@ -1,0 +1,80 @@
+"""Values of pieces from how far they move."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from variant_ai.core.rules.geometry import Geometry
+from variant_ai.core.rules.piece_values import (
+    DECISIVE,
+    capture_gains,
+    mobility,
+    piece_values,
+    wants_to_lose,
+)
+from variant_ai.core.rules.pieces import PieceTypes
+from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
+
+
+def spec_of(name: str) -> VariantSpec:
+    return load_spec(builtin_specs()[name])
+
+
+def moves_of(name: str, letter: str) -> float:
+    spec = spec_of(name)
+    return mobility(Geometry(spec), PieceTypes(spec).by_symbol[letter])
+
+
+@pytest.mark.parametrize("name", list(builtin_specs()))
+def test_every_piece_has_a_value(name: str) -> None:
+    values = piece_values(spec_of(name))
+    assert set(values) == set(spec_of(name).pieces)
+    assert all(math.isfinite(value) for value in values.values())
+    assert sum(value != 0 for value in values.values()) >= 4
+
+
+def test_mobility_by_hand() -> None:
+    """A knight of chess has 336 moves on the empty board, each possible unless an own piece is there."""
+    assert moves_of("chess", "N") == pytest.approx(336 / 64 * 7 / 8)
+    assert moves_of("chess", "K") == pytest.approx(420 / 64 * 7 / 8)
+    # xiangqi's horse: each of its 508 moves needs a free leg too
+    assert moves_of("xiangqi", "N") == pytest.approx(508 / 90 * 7 / 8 * 3 / 4)
+    assert moves_of("xiangqi", "A") == pytest.approx(16 / 9 * 7 / 8), (
+        "of nine squares of the palace"
+    )
+
+
+def test_known_orders() -> None:
+    chess = piece_values(spec_of("chess"))
+    assert chess["K"] == 0
+    assert 3 * chess["P"] > chess["N"] > 2 * chess["P"]
+    assert chess["N"] < chess["B"] < chess["R"] < chess["Q"] < chess["R"] + chess["B"]
+    shogi = piece_values(spec_of("shogi"))
+    assert shogi["P"] < shogi["L"] < shogi["S"] < shogi["G"] < shogi["B"] < shogi["R"]
+    assert shogi["+R"] > shogi["R"] and shogi["+P"] == shogi["G"]
+
+
+def test_what_decides_and_what_is_better_lost() -> None:
+    assert piece_values(spec_of("dobutsu"))["L"] == DECISIVE
+    antichess = spec_of("antichess")
+    assert wants_to_lose(antichess) and not capture_gains(antichess)
+    assert all(value < 0 for value in piece_values(antichess).values())
+    assert not wants_to_lose(spec_of("horde"))
+    assert not capture_gains(spec_of("atomic")), "captures explode"
+
+
+def test_gains_count_both_changes_of_the_balance() -> None:
+    """Where captures go into the hand, one side loses a piece and the other gets it."""
+    chess, crazyhouse = spec_of("chess"), spec_of("crazyhouse")
+    assert capture_gains(chess) == piece_values(chess)
+    assert capture_gains(crazyhouse)["R"] == 2 * piece_values(crazyhouse)["R"]
+
+
+def test_the_gains_of_a_spec_are_its_values() -> None:
+    xiangqi = spec_of("xiangqi")
+    assert xiangqi.search.piece_gains
+    assert piece_values(xiangqi) == {
+        letter: xiangqi.search.piece_gains.get(letter, 0.0) for letter in xiangqi.pieces
+    }
