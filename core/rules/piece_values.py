@@ -1,15 +1,19 @@
 """Values of pieces, estimated from how far they move: for variants that have no net.
 
-The mobility of a piece is the mean, over the squares where it may stand, of the number of squares that it
-can be expected to reach if other pieces stand on a random quarter of the board. A piece that promotes has a
-share of what it would gain by that. Values are in logits, as
-`piece_gains:` in a spec: the value of a position is tanh of their balance.
+The mobility of a piece on a square is the number of squares that it can be expected to reach if other
+pieces stand on a random quarter of the board. A piece that promotes also has a share of what it would gain,
+half as much with each rank that it is farther away. The value of a piece is the mean of both over the
+squares where it may stand. Values are in logits, as `piece_gains:` in a spec: near an even
+position the value changes by as much.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
 
 from variant_ai.core.rules.geometry import Geometry
 from variant_ai.core.rules.kernel.move_programs import Path, piece_paths
@@ -20,11 +24,15 @@ from variant_ai.core.spec.start_position import royal_letters
 OCCUPIED = 0.25
 """Chance that a square holds a piece, of either side alike."""
 PER_SQUARE = 0.07
-"""Value of one square more to move to: a rook of chess has 0.54, a pawn 0.11."""
-PROMOTES = 0.05
-"""Share of what a piece would gain by promotion."""
+"""Value of one square more to move to: a rook of chess has 0.54, a pawn 0.13."""
+PLACE = 0.5
+"""Share of a piece's mobility that depends on its square; the rest is the mean over all squares."""
+PROMOTES = 0.2
+"""Share of what a piece would gain by promotion, on the last square before it."""
 DECISIVE = 3.0
 """Value of a piece whose loss loses the game."""
+
+Floats = NDArray[np.float64]
 
 
 def piece_values(spec: VariantSpec) -> dict[str, float]:
@@ -33,21 +41,38 @@ def piece_values(spec: VariantSpec) -> dict[str, float]:
     The values are those of `search: {piece_gains: ...}`, if the spec has them. Pieces that cannot be captured
     have 0, and those whose loss loses the game `DECISIVE`.
     """
-    if spec.search.piece_gains:
-        return {letter: spec.search.piece_gains.get(letter, 0.0) for letter in spec.pieces}
+    return {letter: value for letter, (value, _) in _values(spec).items()}
+
+
+def square_values(spec: VariantSpec) -> dict[str, Floats]:
+    """Return the value of each piece of the first player on each square, [squares]; the mean over the squares
+    where the piece may stand is that of `piece_values`."""
+    return {letter: value + places for letter, (value, places) in _values(spec).items()}
+
+
+def _values(spec: VariantSpec) -> dict[str, tuple[float, Floats]]:
+    """Return the value of each piece, and what each square adds to it, [squares]."""
     geometry = Geometry(spec)
     kinds = [kind for kind in PieceTypes(spec).all if not kind.twin]
     moves = {kind.symbol: mobility(geometry, kind) for kind in kinds}
+    means = {letter: fmean(found.values()) for letter, found in moves.items()}
     royal = royal_letters(spec)
     decisive = {win.extinct for win in spec.rules.wins if win.left == 0}
+    gains = spec.search.piece_gains
     sign = -1 if wants_to_lose(spec) else 1
     values = {}
     for kind in kinds:
-        letter = kind.symbol
-        usual = PER_SQUARE * (moves[letter] + promotion_gain(kind, moves))
-        values[letter] = (
-            DECISIVE if letter in decisive else 0.0 if letter in royal else sign * usual
-        )
+        letter, places = kind.symbol, np.zeros(geometry.squares)
+        if letter in royal:
+            values[letter] = 0.0, places
+            continue
+        promotion = promotion_gains(geometry, kind, means)
+        promotes = fmean(promotion[square] for square in moves[letter])
+        for square, reached in moves[letter].items():
+            places[square] = PLACE * (reached - means[letter]) + promotion[square] - promotes
+        value = sign * PER_SQUARE * (means[letter] + promotes)
+        value = gains.get(letter, 0.0) if gains else DECISIVE if letter in decisive else value
+        values[letter] = value, sign * PER_SQUARE * places
     return values
 
 
@@ -68,12 +93,16 @@ def wants_to_lose(spec: VariantSpec) -> bool:
     return lost or (rules.captures == "must" and rules.stalemate == "win")
 
 
-def mobility(geometry: Geometry, kind: PieceType) -> float:
-    """Return the mean number of squares that the first player's piece can be expected to reach."""
-    squares = sorted(geometry.everywhere)
+def mobility(geometry: Geometry, kind: PieceType) -> dict[int, float]:
+    """Return how many squares the first player's piece can be expected to reach from each square where it may
+    stand."""
+    squares = geometry.everywhere
     if kind.piece.within is not None:
-        squares = sorted(geometry.zone(kind.piece.within, 0) & geometry.everywhere)
-    return fmean(sum(map(reach, piece_paths(geometry, kind, 0, square))) for square in squares)
+        squares &= geometry.zone(kind.piece.within, 0)
+    return {
+        square: sum(map(reach, piece_paths(geometry, kind, 0, square)))
+        for square in sorted(squares)
+    }
 
 
 def reach(path: Path) -> float:
@@ -89,9 +118,17 @@ def reach(path: Path) -> float:
     return free * arrives * lands
 
 
-def promotion_gain(kind: PieceType, moves: Mapping[str, float]) -> float:
-    """Return the share of the best promotion that counts for a piece."""
-    if kind.piece.promotes is None:
-        return 0.0
-    best = max((moves[letter] for letter in kind.piece.promotes.of_both), default=0.0)
-    return max(best - moves[kind.symbol], 0.0) * PROMOTES
+def promotion_gains(geometry: Geometry, kind: PieceType, means: Mapping[str, float]) -> list[float]:
+    """Return the share of the best promotion that counts on each square, [squares]."""
+    promotes = kind.piece.promotes
+    if promotes is None:
+        return [0.0] * geometry.squares
+    best = max((means[letter] for letter in promotes.of_both), default=0.0)
+    gain = max(best - means[kind.symbol], 0.0)
+    ranks = {square // geometry.files for square in geometry.zone(promotes.at, 0)}
+    far = [min(abs(rank - at) for at in ranks) for rank in range(geometry.ranks)]
+    # the last square before a zone is one rank away
+    return [
+        2 * PROMOTES * gain * 0.5 ** max(far[square // geometry.files], 1)
+        for square in range(geometry.squares)
+    ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from statistics import fmean
 
+import numpy as np
 import pytest
 
 from variant_ai.core.rules.geometry import Geometry
@@ -12,6 +14,7 @@ from variant_ai.core.rules.piece_values import (
     capture_gains,
     mobility,
     piece_values,
+    square_values,
     wants_to_lose,
 )
 from variant_ai.core.rules.pieces import PieceTypes
@@ -24,7 +27,7 @@ def spec_of(name: str) -> VariantSpec:
 
 def moves_of(name: str, letter: str) -> float:
     spec = spec_of(name)
-    return mobility(Geometry(spec), PieceTypes(spec).by_symbol[letter])
+    return fmean(mobility(Geometry(spec), PieceTypes(spec).by_symbol[letter]).values())
 
 
 @pytest.mark.parametrize("name", list(builtin_specs()))
@@ -54,6 +57,19 @@ def test_known_orders() -> None:
     shogi = piece_values(spec_of("shogi"))
     assert shogi["P"] < shogi["L"] < shogi["S"] < shogi["G"] < shogi["B"] < shogi["R"]
     assert shogi["+R"] > shogi["R"] and shogi["+P"] == shogi["G"]
+
+
+def test_a_square_adds_what_can_be_reached_from_it() -> None:
+    spec = spec_of("chess")
+    values, on_squares = piece_values(spec), square_values(spec)
+    for letter, value in values.items():
+        assert on_squares[letter].mean() == pytest.approx(value), letter
+    knight, pawn = on_squares["N"].reshape(8, 8), on_squares["P"].reshape(8, 8)
+    assert knight[0, 0] < knight[0, 3] < knight[3, 3]
+    assert pawn[2, 3] < pawn[3, 3] < pawn[5, 3] < pawn[6, 3], "on rank 2 it has a double step"
+    assert not on_squares["K"].any(), "a king is not safer where it moves farther"
+    elephant = square_values(spec_of("janggi"))["A"]
+    assert len(set(np.round(elephant, 6))) > 1
 
 
 def test_what_decides_and_what_is_better_lost() -> None:

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.inference.interface import Evaluation, Evaluator, ModelInfo
-from variant_ai.core.rules.piece_values import capture_gains, piece_values
+from variant_ai.core.rules.piece_values import capture_gains, piece_values, square_values
+from variant_ai.core.rules.position import view
 from variant_ai.core.spec.plane_layout import input_planes
 from variant_ai.core.spec.schema import SPEC_PLANES, VariantSpec
 
@@ -16,7 +17,8 @@ Floats = NDArray[np.float32]
 
 
 class MaterialEvaluator(Evaluator):
-    """Returns tanh of the balance of the pieces on the board and in the hands, and equal logits.
+    """Returns b / (1 + |b|) for the balance b of the pieces, on their squares and in the hands, and equal
+    logits.
 
     It reads planes as a net does. The search looks for material with the same values (`piece_gains`).
     """
@@ -33,26 +35,34 @@ class MaterialEvaluator(Evaluator):
         encoder = Encoder(spec)
         self.planes_shape, self.actions = encoder.shape, encoder.actions
         self.info = ModelInfo(source=self.name)
-        self.weights = plane_weights(spec)
+        self.weights = plane_weights(spec).reshape(-1)
         self.piece_gains = capture_gains(spec)
 
     def evaluate(self, planes: Floats) -> Evaluation:
         batch = planes.shape[0]
+        # flatter than tanh: with much more material it still matters to win more
         balance = (
             planes.reshape(batch, len(self.weights), -1).sum(2, dtype=np.float32) @ self.weights
         )
-        return Evaluation(np.tanh(balance), np.zeros((batch, self.actions), np.float32))
+        return Evaluation(
+            balance / (1 + np.abs(balance)), np.zeros((batch, self.actions), np.float32)
+        )
 
 
 def plane_weights(spec: VariantSpec) -> Floats:
-    """Return the value of each input plane for a sum over its squares, [C]; for the player to move."""
-    values = piece_values(spec)
-    squares = spec.board.files * spec.board.ranks
-    weights = np.zeros(len(input_planes(spec)), np.float32)
-    for plane in input_planes(spec):
-        if plane.item in ("pieces", "hand") and plane.piece is not None:
-            sign = 1 if plane.who == "me" else -1
-            # a hand's count, divided by `max`, stands on every square
-            share = plane.max / squares if plane.item == "hand" else 1.0
-            weights[plane.index] = sign * values[plane.piece] * share
-    return weights
+    """Return the value of each square of each input plane for the player to move, [C, H, W]."""
+    values, on_squares = piece_values(spec), square_values(spec)
+    files, ranks = spec.board.files, spec.board.ranks
+    turned = [view(square, 1, files, ranks, spec.board.sides) for square in range(files * ranks)]
+    planes = input_planes(spec)
+    weights = np.zeros((len(planes), files * ranks), np.float32)
+    for plane in planes:
+        if plane.piece is None or plane.item not in ("pieces", "hand"):
+            continue
+        sign = 1 if plane.who == "me" else -1
+        if plane.item == "hand":  # the count, divided by `max`, stands on every square
+            weights[plane.index] = sign * values[plane.piece] * plane.max / (files * ranks)
+        else:
+            seen = on_squares[plane.piece]
+            weights[plane.index] = sign * (seen if plane.who == "me" else seen[turned])
+    return weights.reshape(-1, ranks, files)
