@@ -77,7 +77,7 @@ def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
         )
 
 
-def named_net(model: Path, variant: str | None) -> tuple[Path, VariantSpec]:
+def net_and_spec(model: Path, variant: str | None) -> tuple[Path, VariantSpec]:
     """Return the path of a net, which may be `packaged`, and its spec (`spec_of_model`).
 
     Raises UnknownNameError, DataError.
@@ -98,8 +98,10 @@ class NetChoice:
     threads: int | None
     device: str
     precision: str | None
-    search_set: str
-    settings: tuple[str, ...]
+    settings_name: str
+    """Of `--settings`: a set of the variant."""
+    assignments: tuple[str, ...]
+    """Of `--set`: NAME=VALUE."""
 
 
 def net_options(command: F) -> F:
@@ -108,7 +110,7 @@ def net_options(command: F) -> F:
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         if (name := kwargs.pop("search")) is not None:
-            kwargs["settings"] = (*kwargs["settings"], f"algorithm={name}")
+            kwargs["assignments"] = (*kwargs["assignments"], f"algorithm={name}")
         names = NetChoice.__dataclass_fields__
         chosen = {name: kwargs.pop(name) for name in names}
         return command(*args, net=NetChoice(**chosen), **kwargs)
@@ -145,14 +147,14 @@ def net_options(command: F) -> F:
         ),
         click.option(
             "--settings",
-            "search_set",
+            "settings_name",
             metavar="NAME",
             default="default",
             help="Set of search settings of the variant, such as paper.",
         ),
         click.option(
             "--set",
-            "settings",
+            "assignments",
             multiple=True,
             metavar="NAME=VALUE",
             help="Setting of the search, see docs/search.md; may be given several times.",
@@ -168,13 +170,13 @@ def search_params(spec: VariantSpec, net: NetChoice) -> SearchParams:
     """
     from variant_ai.core.search.settings import SearchParams
 
-    return SearchParams.of(spec, net.search_set, **settings_given(net))
+    return SearchParams.of(spec, net.settings_name, **settings_given(net))
 
 
 def settings_given(net: NetChoice) -> dict[str, Any]:
     """Return the settings of `--set` and `--batch`. Raises UnknownNameError, SettingError."""
     batch = {} if net.batch is None else {"batch_size": net.batch}
-    return batch | parse_settings(net.settings)
+    return batch | parse_settings(net.assignments)
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
@@ -232,7 +234,7 @@ def load_engine(
         threads=net.threads,
         device=net.device,
         precision=net.precision,
-        settings=net.search_set,
+        settings=net.settings_name,
         log=log,
         **{**settings_given(net), **overrides},
     )

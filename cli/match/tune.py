@@ -68,7 +68,7 @@ CANDIDATE, PRESENT = "candidate", "present"
 )
 @click.option(
     "--settings",
-    "search_set",
+    "settings_name",
     default="default",
     metavar="NAME",
     help="Set of search settings of the variant to start from.",
@@ -133,7 +133,7 @@ def command(
     variant: str,
     model: str,
     ranges: tuple[str, ...],
-    search_set: str,
+    settings_name: str,
     present: tuple[str, ...],
     nodes: int | None,
     clock: str | None,
@@ -172,13 +172,13 @@ def command(
     if len({one.name for one in tuned}) < len(tuned):
         raise click.UsageError("--range: a setting is given twice")
     chosen = parse_settings(present)
-    params = SearchParams.of(spec, search_set, **chosen)
+    params = SearchParams.of(spec, settings_name, **chosen)
     limit = {"clock": clock} if clock else {"nodes": nodes or 400}
     base: dict[str, Any] = {
         "net": model,
         "evaluator": evaluator,
         "threads": 1,
-        "settings": search_set,
+        "settings": settings_name,
         "search": chosen,
     }
     longest = max(numbers[name] for name in ("games", "final_games", "sprt_games"))

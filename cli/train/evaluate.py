@@ -25,7 +25,7 @@ from variant_ai.cli.common.console import (
     variant_option,
 )
 from variant_ai.cli.common.network_options import device_option, let_threads_sleep
-from variant_ai.cli.common.search_options import named_net
+from variant_ai.cli.common.search_options import net_and_spec
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 from variant_ai.core.system.text_tables import counted
 
@@ -143,7 +143,7 @@ def command(
     request = _Request(**options)
     if request.side is not None and request.split is None:
         raise click.UsageError("--side needs --split")
-    model, spec = named_net(model, variant)
+    model, spec = net_and_spec(model, variant)
     more = tuple(registry().net(spec, path) for path in more)
     where = choose_device(device)
     builders = registry().builders()

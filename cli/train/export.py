@@ -24,7 +24,7 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.output_files import replace_option, require_new
-from variant_ai.cli.common.search_options import named_net, spec_of_model
+from variant_ai.cli.common.search_options import net_and_spec, spec_of_model
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def command(
     stores: tuple[Path, ...] = ()
     with tempfile.TemporaryDirectory() as folder:
         if given is not None or str(model) == PACKAGED:
-            model, _ = named_net(model, variant)
+            model, _ = net_and_spec(model, variant)
         if model.suffix == ".onnx":
             if precision == "fp32":
                 fail(f"{model} is already an ONNX file; use --precision fp16 or int8 to convert it")

@@ -147,10 +147,10 @@ def command(
         fail(f"{output}: a plot ends in .png, .svg or .pdf")
     if output is not None:
         require_new(output, replace)
-    search_set = net.search_set
-    if search_set == DEFAULT_SET and PAPER in spec.settings:
-        search_set = PAPER
-    params = curve_params(SearchParams.of(spec, search_set), settings_given(net))
+    settings_name = net.settings_name
+    if settings_name == DEFAULT_SET and PAPER in spec.settings:
+        settings_name = PAPER
+    params = curve_params(SearchParams.of(spec, settings_name), settings_given(net))
     rules = registry().rules(spec)
     try:
         game = Game(rules, POSITION if fen is None else fen_or_start(fen))

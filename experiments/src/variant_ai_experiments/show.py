@@ -19,7 +19,7 @@ from variant_ai.cli.common.console import (
 from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.notation_options import fen_option, notation_option
 from variant_ai.cli.common.output_files import replace_option, require_new
-from variant_ai.cli.common.search_options import named_net
+from variant_ai.cli.common.search_options import net_and_spec
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
@@ -185,7 +185,7 @@ def policy(
     from variant_ai.core.train.report.run_report import policy_of
     from variant_ai.plugins import registry
 
-    model, spec = named_net(model, variant)
+    model, spec = net_and_spec(model, variant)
     opened = open_model(model, spec, choose_device("cpu"), builders=registry().builders())
     spec = opened.spec
     rules, position = _position(spec, fen, moves)
