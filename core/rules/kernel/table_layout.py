@@ -45,44 +45,44 @@ MAX_DROPS = 1024
 PROMOTES_TO, PROMOTES_FROM, PROMOTION_FORCED, LEAVING_FORCED = 1, 2, 4, 8
 
 # Bits of `features`: rules that most variants do not have.
-MUST_CAPTURE = 1
-CAPTURED_CHOICES = 2
+MUST_CAPTURE = 1 << 0
+CAPTURED_CHOICES = 1 << 1
 """Pawns promote only to pieces that the mover has lost."""
-COUNTS_CHECKS = 4
+COUNTS_CHECKS = 1 << 2
 """Checks beyond a number lengthen the move count."""
-WINS_BY_CHECKS = 8
-WINS_BY_REACHING = 16
-WINS_BY_EXTINCTION = 32
-PER_FILE = 64
-NO_DROP_MATE = 128
+WINS_BY_CHECKS = 1 << 3
+WINS_BY_REACHING = 1 << 4
+WINS_BY_EXTINCTION = 1 << 5
+PER_FILE = 1 << 6
+NO_DROP_MATE = 1 << 7
 """Some piece may not mate by being dropped."""
-REACHES_SAFELY = 256
-DRAWS_DEAD_POSITIONS = 1024
-MAY_REPEAT = 2048
+REACHES_SAFELY = 1 << 8
+DRAWS_DEAD_POSITIONS = 1 << 9
+MAY_REPEAT = 1 << 10
 """A piece may have two moves to one square, such as a slide and a leap."""
-COUNTS_PIECES = 512
+COUNTS_PIECES = 1 << 11
 """A limit of moves to mate, depending on the pieces left, by one of COUNTINGS."""
-SHUFFLED = 4096
+SHUFFLED = 1 << 12
 """King and rooks may begin on any files."""
-EXPLODES = 8192
+EXPLODES = 1 << 13
 """A capture removes the capturing piece and all pieces around, except those of `spared`."""
 
-BARE_KING_LOSES = 16384
-NEVER_CHECKS = 32768
-HELD = 131072
+BARE_KING_LOSES = 1 << 14
+NEVER_CHECKS = 1 << 15
+HELD = 1 << 16
 """Reaching a goal counts only after the other player's reply."""
-ONLY_CAPTURES = 262144
+ONLY_CAPTURES = 1 << 17
 """A king in check may only capture what checks it."""
-RACES = 65536
+RACES = 1 << 18
 """If the second player can follow the first to the goal in the next move, that draws."""
 
-PASSES = 524288
+PASSES = 1 << 19
 """A player may pass, and two passes in a row end the game."""
-FACING_PARTS = 1048576
+FACING_PARTS = 1 << 20
 """Kings that face each other must be parted, or a pass ends the game."""
-COUNTS_POINTS = 2097152
+COUNTS_POINTS = 1 << 21
 """Points decide games that passes, the move count or repetitions would draw."""
-AVOIDS = 4194304
+AVOIDS = 1 << 22
 """Some pieces neither capture nor jump over others."""
 
 FEWER_WIN = 2
