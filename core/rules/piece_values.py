@@ -10,11 +10,13 @@ position the value changes by as much.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
+from variant_ai.core.errors import SpecError
 from variant_ai.core.rules.geometry import Geometry
 from variant_ai.core.rules.kernel.move_programs import Path, piece_paths
 from variant_ai.core.rules.pieces import PieceType, PieceTypes
@@ -55,7 +57,7 @@ def _values(spec: VariantSpec) -> dict[str, tuple[float, Floats]]:
     geometry = Geometry(spec)
     kinds = [kind for kind in PieceTypes(spec).all if not kind.twin]
     moves = {kind.symbol: mobility(geometry, kind) for kind in kinds}
-    means = {letter: fmean(found.values()) for letter, found in moves.items()}
+    means = {letter: fmean(found.values()) if found else 0.0 for letter, found in moves.items()}
     royal = royal_letters(spec)
     decisive = {win.extinct for win in spec.rules.wins if win.left == 0}
     gains = spec.search.piece_gains
@@ -67,7 +69,7 @@ def _values(spec: VariantSpec) -> dict[str, tuple[float, Floats]]:
             values[letter] = 0.0, places
             continue
         promotion = promotion_gains(geometry, kind, means)
-        promotes = fmean(promotion[square] for square in moves[letter])
+        promotes = fmean([promotion[square] for square in moves[letter]] or [0.0])
         for square, reached in moves[letter].items():
             places[square] = PLACE * (reached - means[letter]) + promotion[square] - promotes
         value = sign * PER_SQUARE * (means[letter] + promotes)
@@ -99,10 +101,15 @@ def mobility(geometry: Geometry, kind: PieceType) -> dict[int, float]:
     squares = geometry.everywhere
     if kind.piece.within is not None:
         squares &= geometry.zone(kind.piece.within, 0)
-    return {
-        square: sum(map(reach, piece_paths(geometry, kind, 0, square)))
-        for square in sorted(squares)
-    }
+    return {square: sum(map(reach, _paths(geometry, kind, square))) for square in sorted(squares)}
+
+
+def _paths(geometry: Geometry, kind: PieceType, square: int) -> list[Path]:
+    paths = []
+    with suppress(SpecError):  # a ride that leaves its zone and comes back; `engine: fairy` has such
+        for path in piece_paths(geometry, kind, 0, square):
+            paths.append(path)
+    return paths
 
 
 def reach(path: Path) -> float:
