@@ -106,7 +106,9 @@ def mobility(geometry: Geometry, kind: PieceType) -> dict[int, float]:
 
 def _paths(geometry: Geometry, kind: PieceType, square: int) -> list[Path]:
     paths = []
-    with suppress(SpecError):  # a ride that leaves its zone and comes back; `engine: fairy` has such
+    with suppress(
+        SpecError
+    ):  # a ride that leaves its zone and comes back; `engine: fairy` has such
         for path in piece_paths(geometry, kind, 0, square):
             paths.append(path)
     return paths
