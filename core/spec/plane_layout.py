@@ -70,9 +70,9 @@ class InputPlane:
 
 
 PlaneKind = Literal["move", "promotion", "drop", "pass"]
-"""What the moves of a policy plane do."""
+"""Kind of the moves of a policy plane."""
 Head = Literal["map", "flat"]
-"""How actions are numbered: by policy plane and square, or by labels in a list."""
+"""Numbers of actions: by policy plane and square, or by labels in a list."""
 
 
 @dataclass(frozen=True)

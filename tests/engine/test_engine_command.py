@@ -108,7 +108,8 @@ def test_what_was_asked_before_quit_is_answered() -> None:
     )
     board = lines[lines.index("uciok") + 1 :]
     assert any("4P3" in line for line in board)
-    assert board[-1] == "readyok"
+    # the search may have begun before `quit` was read, and say that there is no net
+    assert [line for line in board if not line.startswith("info")][-1] == "readyok"
     assert talk("ucci\nisready\nquit\n")[-2:] == ["readyok", "bye"]
 
 

@@ -733,11 +733,11 @@ def test_a_model_that_cannot_be_used_is_named_and_the_game_goes_on(
     }
     spec = registry().variant("crazyhouse")
     evaluator = builder.evaluator(spec, settings, log.append)
-    assert evaluator.name == "uniform"
+    assert evaluator.name == "material"
     assert "none.onnx" in log[0] and "played without a net" in log[1]
     log.clear()
     broken = {**settings, "model": str(model_file(tmp_path))}
-    assert builder.evaluator(spec, broken, log.append).name == "uniform"
+    assert builder.evaluator(spec, broken, log.append).name == "material"
     assert log[0].startswith("error: ") and "model.onnx" in log[0]
 
 

@@ -121,7 +121,7 @@ def legal_moves_into(t: Tables, p: Position, i: Number, out: MoveLists, work: Mo
     `work["check"][0]` is 1 if the side to move is in check. After a variant end (king on the hill,
     third check) there are no moves.
     """
-    return moves_by_rules(t, p, i, out, work, ANY)
+    return moves_by_rules(t, p, i, out, work, np.int64(ANY))
 
 
 @njit
@@ -131,7 +131,7 @@ def legal_captures_into(
     """Write the legal moves of position i that capture to `out`, in the order of `legal_moves_into`, and
     return how many there are. Arguments as there. After the first player of a race has reached the goal,
     only captures that reach it too are listed."""
-    return moves_by_rules(t, p, i, out, work, CAPTURES)
+    return moves_by_rules(t, p, i, out, work, np.int64(CAPTURES))
 
 
 @inlined
@@ -184,7 +184,9 @@ def without_drop_mates(
             to = move & 127
             board[to] = 1 + t["hand_type"][hand] + COLOUR_STRIDE * us
             if attacked(t, p, us, king):
-                mates = moves_of(t, p, them, np.int64(OFF_BOARD), ANY, out[1], work[1]) == 0
+                mates = (
+                    moves_of(t, p, them, np.int64(OFF_BOARD), np.int64(ANY), out[1], work[1]) == 0
+                )
             board[to] = 0
         if not mates:
             moves[kept] = move
