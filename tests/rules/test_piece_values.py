@@ -99,6 +99,6 @@ def test_the_gains_of_a_spec_are_its_values() -> None:
 def test_a_piece_whose_moves_the_kernel_cannot_list_has_a_value_too() -> None:
     """A ride that leaves its zone and comes back needs `engine: fairy`; its other moves count."""
     chess = spec_of("chess")
-    split = chess.pieces["R"].model_copy(update={"within": ("a1", "b1", "d1")})
+    split = chess.pieces["R"].model_copy(update={"within": ("a1", "a2", "b1", "d1")})
     spec = chess.model_copy(update={"pieces": {**chess.pieces, "R": split}})
     assert 0 < piece_values(spec)["R"] < piece_values(chess)["R"]
