@@ -114,7 +114,7 @@ class Engine:
         report = run_search(search, task, manager, self.signals, on_report)
         lines = report.lines
         unseen = not report.visits and not (lines and lines[0].is_known)
-        has_net = self._evaluator is not None and not self._evaluator.is_uniform
+        has_net = self._evaluator is not None and self._evaluator.ranks_moves
         if unseen and has_net and report.stopped_by in ("movetime", "stop"):
             return self._quick_answer(choices, report)
         best = choices[0] if report.best is None or report.best not in choices else report.best
@@ -364,7 +364,7 @@ class Engine:
 
         current, search, evaluator = self.game(), self._search, self._evaluator
         moves: list[int] = current.game.legal_moves().tolist()
-        if search is None or evaluator is None or evaluator.is_uniform or not moves:
+        if search is None or evaluator is None or not evaluator.ranks_moves or not moves:
             return moves
         ((_, shares),) = net_answers(search, [current.game])
         ranked = sorted(moves, key=lambda move: -shares[move])

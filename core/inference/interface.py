@@ -126,6 +126,8 @@ class Evaluator(Closing, ABC):
     is_uniform: bool = False
     """True if every answer is value 0 and equal logits: a search then neither encodes positions nor
     calls `evaluate`."""
+    ranks_moves: bool = True
+    """False if all logits are equal, so that they cannot choose a move without a search."""
     piece_gains: Mapping[str, float] = MappingProxyType({})
     """Values of captures with which the search looks for material, if its settings have none."""
     notes: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ position the value changes by as much.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from statistics import fmean
@@ -20,8 +21,8 @@ from variant_ai.core.errors import SpecError
 from variant_ai.core.rules.geometry import Geometry
 from variant_ai.core.rules.kernel.move_programs import Path, piece_paths
 from variant_ai.core.rules.pieces import PieceType, PieceTypes
-from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.start_position import royal_letters
+from variant_ai.core.spec.schema import GREATEST_GAIN, VariantSpec
+from variant_ai.core.spec.start_position import royal_letters, start_array
 
 OCCUPIED = 0.25
 """Chance that a square holds a piece, of either side alike."""
@@ -38,10 +39,10 @@ Floats = NDArray[np.float64]
 
 
 def piece_values(spec: VariantSpec) -> dict[str, float]:
-    """Return the value of each piece of a spec, in logits; negative where losing all pieces wins.
+    """Return the value of each piece of a spec, in logits; negative where losing it wins.
 
-    The values are those of `search: {piece_gains: ...}`, if the spec has them. Pieces that cannot be captured
-    have 0, and those whose loss loses the game `DECISIVE`.
+    The values come from `search: {piece_gains: ...}`, if the spec has them. Pieces that cannot be captured
+    have 0, and a piece whose loss loses the game `DECISIVE`.
     """
     return {letter: value for letter, (value, _) in _values(spec).items()}
 
@@ -58,10 +59,8 @@ def _values(spec: VariantSpec) -> dict[str, tuple[float, Floats]]:
     kinds = [kind for kind in PieceTypes(spec).all if not kind.twin]
     moves = {kind.symbol: mobility(geometry, kind) for kind in kinds}
     means = {letter: fmean(found.values()) if found else 0.0 for letter, found in moves.items()}
-    royal = royal_letters(spec)
-    decisive = {win.extinct for win in spec.rules.wins if win.left == 0}
-    gains = spec.search.piece_gains
-    sign = -1 if wants_to_lose(spec) else 1
+    royal, decisive, unwanted = royal_letters(spec), decisive_letters(spec), unwanted_letters(spec)
+    given = spec.search.piece_gains
     values = {}
     for kind in kinds:
         letter, places = kind.symbol, np.zeros(geometry.squares)
@@ -72,27 +71,52 @@ def _values(spec: VariantSpec) -> dict[str, tuple[float, Floats]]:
         promotes = fmean([promotion[square] for square in moves[letter]] or [0.0])
         for square, reached in moves[letter].items():
             places[square] = PLACE * (reached - means[letter]) + promotion[square] - promotes
+        sign = -1 if letter in unwanted else 1
         value = sign * PER_SQUARE * (means[letter] + promotes)
-        value = gains.get(letter, 0.0) if gains else DECISIVE if letter in decisive else value
+        if letter in decisive:
+            value = DECISIVE
+        elif letter in given:
+            value = given[letter] / changes_of_balance(kind)
         values[letter] = value, sign * PER_SQUARE * places
     return values
 
 
 def capture_gains(spec: VariantSpec) -> dict[str, float]:
-    """Return the values as `piece_gains:` of a search for material; none where it would be wrong: if losing
-    pieces is good, or if captures explode."""
-    if wants_to_lose(spec) or spec.rules.explodes:
-        return {}
-    # a captured piece that changes sides is lost by one and gained by the other
-    times = 2 if spec.hands is not None and spec.hands.captured == "changes side" else 1
-    return {letter: times * value for letter, value in piece_values(spec).items()}
-
-
-def wants_to_lose(spec: VariantSpec) -> bool:
-    """Return True if a player who has lost all pieces has won."""
+    """Return the values as `piece_gains:` of a search for material; none where that would be wrong: where
+    losing pieces can win, captures are forced, or captures explode."""
     rules = spec.rules
-    lost = any(win.lost == "all pieces" for win in rules.wins)
-    return lost or (rules.captures == "must" and rules.stalemate == "win")
+    if unwanted_letters(spec) or rules.captures == "must" or rules.explodes:
+        return {}
+    values = piece_values(spec)
+    return {
+        kind.symbol: min(changes_of_balance(kind) * values[kind.symbol], GREATEST_GAIN)
+        for kind in PieceTypes(spec).all
+        if not kind.twin
+    }
+
+
+def changes_of_balance(kind: PieceType) -> int:
+    """Return how many pieces' worth a capture changes the balance: two if the captor gets a piece in hand."""
+    return 2 if kind.hand >= 0 else 1
+
+
+def decisive_letters(spec: VariantSpec) -> set[str]:
+    """Pieces of which no player begins with more than one, and whose loss loses."""
+    extinct = {win.extinct for win in spec.rules.wins if win.left == 0}
+    counts = Counter(start_array(spec).values())
+    most = dict.fromkeys(spec.pieces, 0)
+    for (_, letter), count in counts.items():
+        most[letter] = max(most[letter], count)
+    return {letter for letter, count in most.items() if letter in extinct and count <= 1}
+
+
+def unwanted_letters(spec: VariantSpec) -> set[str]:
+    """Pieces that a player wants to lose."""
+    rules = spec.rules
+    lost = {win.lost for win in rules.wins if win.lost}
+    if "all pieces" in lost or (rules.captures == "must" and rules.stalemate == "win"):
+        return set(spec.pieces)
+    return lost & set(spec.pieces)
 
 
 def mobility(geometry: Geometry, kind: PieceType) -> dict[int, float]:

@@ -264,7 +264,7 @@ class SearchSettings:
     look_for_material: bool = _setting(
         True,
         "let the rules look for material that moves win or lose, at every new leaf, and add it to the net's "
-        "value and priors; only where the spec has piece_gains",
+        "value and priors; only where the spec has piece_gains, or the evaluator is material",
         compiled=True,
     )
     material_prior: float = _setting(

@@ -36,7 +36,7 @@ PACKAGED, MATERIAL, UNIFORM, RANDOM = "packaged", "material", "uniform", "random
 NETS = {
     PACKAGED: "The net of the variant",
     MATERIAL: "No net: counts the pieces",
-    UNIFORM: "No net: knows nothing",
+    UNIFORM: "No net: search alone",
     RANDOM: "A net that has learnt nothing",
 }
 

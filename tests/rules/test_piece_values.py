@@ -15,10 +15,12 @@ from variant_ai.core.rules.piece_values import (
     mobility,
     piece_values,
     square_values,
-    wants_to_lose,
+    unwanted_letters,
 )
 from variant_ai.core.rules.pieces import PieceTypes
+from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.spec.rule_words import Win
 
 
 def spec_of(name: str) -> VariantSpec:
@@ -75,9 +77,9 @@ def test_a_square_adds_what_can_be_reached_from_it() -> None:
 def test_what_decides_and_what_is_better_lost() -> None:
     assert piece_values(spec_of("dobutsu"))["L"] == DECISIVE
     antichess = spec_of("antichess")
-    assert wants_to_lose(antichess) and not capture_gains(antichess)
+    assert unwanted_letters(antichess) and not capture_gains(antichess)
     assert all(value < 0 for value in piece_values(antichess).values())
-    assert not wants_to_lose(spec_of("horde"))
+    assert not unwanted_letters(spec_of("horde"))
     assert not capture_gains(spec_of("atomic")), "captures explode"
 
 
@@ -91,9 +93,10 @@ def test_gains_count_both_changes_of_the_balance() -> None:
 def test_the_gains_of_a_spec_are_its_values() -> None:
     xiangqi = spec_of("xiangqi")
     assert xiangqi.search.piece_gains
-    assert piece_values(xiangqi) == {
-        letter: xiangqi.search.piece_gains.get(letter, 0.0) for letter in xiangqi.pieces
-    }
+    values = piece_values(xiangqi)
+    assert {letter: values[letter] for letter in xiangqi.search.piece_gains} == dict(
+        xiangqi.search.piece_gains
+    )
 
 
 def test_a_piece_whose_moves_the_kernel_cannot_list_has_a_value_too() -> None:
@@ -102,3 +105,33 @@ def test_a_piece_whose_moves_the_kernel_cannot_list_has_a_value_too() -> None:
     split = chess.pieces["R"].model_copy(update={"within": ("a1", "a2", "b1", "d1")})
     spec = chess.model_copy(update={"pieces": {**chess.pieces, "R": split}})
     assert 0 < piece_values(spec)["R"] < piece_values(chess)["R"]
+
+
+@pytest.mark.parametrize("name", list(builtin_specs()))
+def test_the_gains_are_settings_of_a_search(name: str) -> None:
+    gains = capture_gains(spec_of(name))
+    assert SearchParams.of(spec_of(name), piece_gains=gains).piece_gains == gains
+
+
+def test_a_spec_says_gains_and_the_balance_counts_values() -> None:
+    """In crazyhouse a capture changes the balance by two pieces; a piece without a gain has its usual value."""
+    crazyhouse = spec_of("crazyhouse")
+    words = crazyhouse.search.model_copy(update={"piece_gains": {"Q": 0.5}})
+    spec = crazyhouse.model_copy(update={"search": words})
+    assert piece_values(spec)["Q"] == 0.25
+    assert piece_values(spec)["R"] == piece_values(crazyhouse)["R"]
+    assert capture_gains(spec)["Q"] == 0.5
+
+
+def test_forced_captures_have_no_gains() -> None:
+    chess = spec_of("chess")
+    rules = chess.rules.model_copy(update={"captures": "must"})
+    assert not capture_gains(chess.model_copy(update={"rules": rules}))
+
+
+def test_one_of_many_pieces_decides_nothing() -> None:
+    chess = spec_of("chess")
+    wins = tuple(Win(extinct=letter) for letter in ("P", "Q"))
+    spec = chess.model_copy(update={"rules": chess.rules.model_copy(update={"wins": wins})})
+    values = piece_values(spec)
+    assert values["Q"] == DECISIVE and values["P"] == piece_values(chess)["P"]

@@ -33,6 +33,7 @@ class ParallelEvaluator(Evaluator):
                 raise ValueError("evaluators that share a batch need equal input and output shapes")
         self.evaluators = tuple(evaluators)
         self.name, self.info, self.precision = first.name, first.info, first.precision
+        self.ranks_moves, self.piece_gains = first.ranks_moves, first.piece_gains
         self.planes_shape, self.actions = first.planes_shape, first.actions
         self.threads = sum(e.threads or 1 for e in evaluators)
         self.notes = tuple(dict.fromkeys(note for e in evaluators for note in e.notes))
@@ -116,6 +117,7 @@ class CheckEvaluator(Evaluator):
                 )
         self.first, self.second = first, second
         self.planes_shape, self.actions, self.info = first.planes_shape, first.actions, first.info
+        self.ranks_moves, self.piece_gains = first.ranks_moves, first.piece_gains
         self.precision, self.threads = first.precision, first.threads
         self.differences = Differences()
         """Differences so far, replaced as a whole; from any thread."""

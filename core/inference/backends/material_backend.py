@@ -24,6 +24,7 @@ class MaterialEvaluator(Evaluator):
     """
 
     name = "material"
+    ranks_moves = False
 
     def __init__(self, spec: VariantSpec) -> None:
         """Raises VariantAIError if the spec's planes are those of a plugin's encoder, which it cannot read."""
@@ -41,9 +42,7 @@ class MaterialEvaluator(Evaluator):
     def evaluate(self, planes: Floats) -> Evaluation:
         batch = planes.shape[0]
         # flatter than tanh: with much more material it still matters to win more
-        balance = (
-            planes.reshape(batch, len(self.weights), -1).sum(2, dtype=np.float32) @ self.weights
-        )
+        balance = planes.reshape(batch, len(self.weights)) @ self.weights
         return Evaluation(
             balance / (1 + np.abs(balance)), np.zeros((batch, self.actions), np.float32)
         )

@@ -15,6 +15,7 @@ class UniformEvaluator(Evaluator):
 
     name = "uniform"
     is_uniform = True
+    ranks_moves = False
 
     def __init__(self, planes_shape: tuple[int, int, int], actions: int) -> None:
         self.planes_shape = planes_shape
@@ -31,6 +32,7 @@ class RandomEvaluator(UniformEvaluator):
 
     name = "random"
     is_uniform = False
+    ranks_moves = True
 
     def __init__(self, planes_shape: tuple[int, int, int], actions: int, seed: int = 0) -> None:
         super().__init__(planes_shape, actions)

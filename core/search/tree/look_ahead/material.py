@@ -72,9 +72,8 @@ def is_refuted(t: Tables, s: Settings, p: Position, i: Number, move: Number, gai
             refuted = not attacked(t[0], p[i], us, target)
             board[king] = royal
             refuted = refuted and attacked(t[0], p[i], 1 - us, target)
-        board[king] = (
-            mover  # in the way of others, but a king that faces this square does not capture
-        )
+        # in the way of others, but a king that faces this square does not capture
+        board[king] = mover
     refuted = refuted or attacked(t[0], p[i], 1 - us, target)
     if king >= 0:
         board[king] = royal
@@ -155,10 +154,8 @@ def material_gains(
     first = first_move(node, n)
     best = -MOST
     k.material.used[0] = 0
-    for captures in (
-        True,
-        False,
-    ):  # captures first, since a good one makes most others not worth a search
+    # captures first: after a good one most other moves need no search
+    for captures in (True, False):
         for e in range(n):
             move = np.int64(g.moves[first + e])
             gain = captured_gain(s, w.line, at, move)
