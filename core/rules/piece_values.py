@@ -3,8 +3,8 @@
 The mobility of a piece on a square is the number of squares that it can be expected to reach if other
 pieces stand on a random quarter of the board. A piece that promotes also has a share of what it would gain,
 half as much with each rank that it is farther away. The value of a piece is the mean of both over the
-squares where it may stand. Values are in logits, as `piece_gains:` in a spec: near an even
-position the value changes by as much.
+squares where it may stand. Values are in logits, as `piece_gains:` in a spec: one logit
+more changes the value of an even position by nearly one.
 """
 
 from __future__ import annotations
@@ -130,9 +130,8 @@ def mobility(geometry: Geometry, kind: PieceType) -> dict[int, float]:
 
 def _paths(geometry: Geometry, kind: PieceType, square: int) -> list[Path]:
     paths = []
-    with suppress(
-        SpecError
-    ):  # a ride that leaves its zone and comes back; `engine: fairy` has such
+    # with `engine: fairy` a ride may leave its zone and come back, which the kernel cannot list
+    with suppress(SpecError):
         for path in piece_paths(geometry, kind, 0, square):
             paths.append(path)
     return paths

@@ -70,8 +70,8 @@ def test_a_square_adds_what_can_be_reached_from_it() -> None:
     assert knight[0, 0] < knight[0, 3] < knight[3, 3]
     assert pawn[2, 3] < pawn[3, 3] < pawn[5, 3] < pawn[6, 3], "on rank 2 it has a double step"
     assert not on_squares["K"].any(), "a king is not safer where it moves farther"
-    elephant = square_values(spec_of("janggi"))["A"]
-    assert len(set(np.round(elephant, 6))) > 1
+    guard = square_values(spec_of("janggi"))["A"]
+    assert len(set(np.round(guard, 6))) > 1
 
 
 def test_what_decides_and_what_is_better_lost() -> None:

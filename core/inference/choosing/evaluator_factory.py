@@ -36,7 +36,7 @@ NAMES = (AUTO, "onnx", "openvino", "torch", *WITHOUT_NET, "check:A,B")
 
 
 def best_without_net(spec: VariantSpec) -> tuple[str, str]:
-    """Return the name of the evaluator that plays best without a net, and what it knows."""
+    """Return the name of the evaluator that plays best without a net, and a sentence about it for the user."""
     if spec.encoder.input == SPEC_PLANES:
         return MATERIAL, "the search counts pieces"
     return UNIFORM, "every move counts alike"
