@@ -341,7 +341,6 @@ class _Match:
 
     def pgn(self) -> str:
         from variant_ai import __version__
-        from variant_ai.core.arena.games.openings import start_of
         from variant_ai.core.data.game_record import GameRecord
         from variant_ai.core.data.write.pgn_writer import pgn_text
 
@@ -354,7 +353,7 @@ class _Match:
         record = GameRecord(
             variant=self.spec.variant,
             moves=list(self.game.moves),
-            start_fen=start_of(self.game),
+            start_fen=self.game.start_fen,
             result=self._result(),  # type: ignore[arg-type]
             white=names[0],
             black=names[1],

@@ -6,13 +6,11 @@
 | `background` | the empty board |
 | `shapes` | figures and characters as paths |
 | `piece_images` | one piece |
-| `piece_moves` | the movement of one piece on a small board |
 | `svg` | a position with last move, arrows, hands and coordinates, as SVG and PNG |
 | `terminal` | a position for terminals |
 """
 
-from variant_ai.core.draw.piece_moves import piece_moves_svg
 from variant_ai.core.draw.svg import Arrow, board_svg, png_bytes
 from variant_ai.core.draw.terminal import board_text
 
-__all__ = ["Arrow", "board_svg", "board_text", "piece_moves_svg", "png_bytes"]
+__all__ = ["Arrow", "board_svg", "board_text", "png_bytes"]

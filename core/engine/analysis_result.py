@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from variant_ai.core.rules.text.notation import uci
-
 if TYPE_CHECKING:
     from variant_ai.core.inference.interface import Evaluator
     from variant_ai.core.rules.game import Game
@@ -61,11 +59,7 @@ class Analysis:
 
 def analysis_of(game: Game, report: Report) -> Analysis:
     """Return the report of a search of the game's last position with moves as text."""
-    types, files = game.rules.types, game.rules.spec.board.files
-
-    def text(move: int) -> str:
-        return uci(types, files, move)
-
+    text = game.rules.uci
     return Analysis(
         best=None if report.best is None else text(report.best),
         ponder=None if report.ponder is None else text(report.ponder),

@@ -39,10 +39,6 @@ class Answer:
 
 def infos_of(game: Game, report: Report, *, wdl: bool) -> Iterator[Info]:
     """Yield one Info for each line of a report on the game's last position."""
-    from variant_ai.core.rules.text.notation import uci
-
-    rules = game.rules
-    files = rules.spec.board.files
     milliseconds = int(report.seconds * 1000)
     for rank, line in enumerate(report.known_lines, 1):
         yield Info(
@@ -56,7 +52,7 @@ def infos_of(game: Game, report: Report, *, wdl: bool) -> Iterator[Info]:
             nps=int(report.visits * 1000 / max(milliseconds, 1)),
             hashfull=min(max(report.hashfull, 0), 1000),
             milliseconds=milliseconds,
-            pv=[uci(rules.types, files, move) for move in line.pv or (line.move,)],
+            pv=[game.rules.uci(move) for move in line.pv or (line.move,)],
         )
 
 

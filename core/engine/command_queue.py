@@ -1,6 +1,6 @@
 """Shared state of the two threads of a session: commands in order, and signals that cannot wait.
 
-The reading thread puts commands into a `CommandQueue`, and the working thread executes them one by
+The reading thread puts each `QueuedCommand` into a queue, and the working thread executes them one by
 one. `SearchSignals` reach a search that is already running: stop, ponder hit, quit.
 
 Every `go` has a number. A `stop` ends all searches sent before it and none sent after it, so a stop
@@ -11,14 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from variant_ai.core.engine.commands import Command, Go, Ignored, Quit
-
-MAX_WAITING = 32 << 20
-"""Characters of lines that may wait for the end of a search."""
+from variant_ai.core.engine.commands import Command
 
 
 class QueuedCommand(NamedTuple):
@@ -30,50 +26,7 @@ class QueuedCommand(NamedTuple):
     at: float = 0.0
     """Time when its line was read, `InputLine.at`."""
     size: int = 0
-    """Characters of its line."""
-
-
-class CommandQueue:
-    """Commands in the order in which they were read. Thread-safe, and limited in size."""
-
-    def __init__(self) -> None:
-        self._queue: deque[QueuedCommand] = deque()
-        self._size = 0
-        self._changed = threading.Condition()
-
-    def put(self, item: QueuedCommand) -> bool:
-        """Add a command; return False if the queue is full. `go` and `quit` are always accepted."""
-        with self._changed:
-            full = self._size + item.size > MAX_WAITING
-            if full and not isinstance(item.command, (Go, Quit)):
-                return False
-            self._append(item)
-        return True
-
-    def take(self) -> QueuedCommand:
-        """Remove and return the oldest command; wait for one if the queue is empty."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._queue)
-            item = self._queue.popleft()
-            self._size -= item.size
-            return item
-
-    def quit(self, *, answer_first: bool) -> bool:
-        """Replace the queue by `quit`. With `answer_first`, commands that start no search stay before
-        it. Return True if there are any."""
-        with self._changed:
-            kept = [item for item in self._queue if not isinstance(item.command, (Go, Ignored))]
-            kept = kept if answer_first else []
-            self._queue.clear()
-            self._size = 0
-            for item in (*kept, QueuedCommand(Quit())):
-                self._append(item)
-        return bool(kept)
-
-    def _append(self, item: QueuedCommand) -> None:
-        self._queue.append(item)
-        self._size += item.size
-        self._changed.notify_all()
+    """Characters of its line, if they count for the limit on waiting lines."""
 
 
 class SearchSignals:

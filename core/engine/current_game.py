@@ -155,33 +155,31 @@ class CurrentGame:
                 for _ in range(back):
                     game.pop()
                 return True
-        for moves in self._paths(game.position, target):
-            for move in moves:
-                game.push(move)
-            return True
-        return False
+        moves = self._path(game.position, target)
+        for move in moves:
+            game.push(move)
+        return bool(moves)
 
-    def _paths(self, start: Position, target: Position) -> Iterable[tuple[int, ...]]:
-        """Yield one or two moves that lead from a position to another."""
+    def _path(self, start: Position, target: Position) -> tuple[int, ...]:
+        """Return one or two moves that lead from a position to another; none if there are no such."""
         from variant_ai.core.rules.position import DROP, move_kind, move_origin
 
         changed = (start["board"] != target["board"])[0]
         if not 0 < int(changed.sum()) <= 8:  # two moves, castling among them
-            return
+            return ()
         rules = self.rules
         firsts = []
         for move in rules.legal_moves(start).tolist():
             after = rules.play(start, move)
             if _same(after, target):
-                yield (move,)
-                return
+                return (move,)
             if changed[move_origin(move)] or move_kind(move) == DROP:
                 firsts.append((move, after))
         for move, after in firsts:
             for reply in rules.legal_moves(after).tolist():
                 if _same(rules.play(after, reply), target):
-                    yield (move, reply)
-                    return
+                    return (move, reply)
+        return ()
 
 
 def _same(a: Position, b: Position) -> bool:

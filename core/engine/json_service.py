@@ -273,9 +273,6 @@ def check(given: Any, actions: Collection[str] = ()) -> dict[str, Any]:
         raise DataError(f"a query is a JSON object, not {json.dumps(given)[:60]}")
     words: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     action = words.get("action")
-    name = words.get("id", "")
-    if not isinstance(name, str | int) or isinstance(name, bool):
-        raise DataError(f"id: {json.dumps(name)[:60]} where text or a whole number is expected")
     if action is None and "layer" in words:
         raise DataError("layer: a field of the action `layer`, not of a query")
     if action in ACTIONS:  # other fields have no meaning
@@ -293,13 +290,7 @@ def check(given: Any, actions: Collection[str] = ()) -> dict[str, Any]:
 
 def answer_of(id: Any, game: Game, report: Report, *, final: bool) -> dict[str, Any]:
     """Return a report as an answer. Values, scores and chances are those of the side to move."""
-    from variant_ai.core.rules.text.notation import uci
-
-    types, files = game.rules.types, game.rules.spec.board.files
-
-    def text(move: int) -> str:
-        return uci(types, files, move)
-
+    text = game.rules.uci
     answer: dict[str, Any] = {
         "id": id,
         "final": final,

@@ -13,10 +13,11 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterable, Iterator
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from variant_ai.core.engine.answers import Answer, debug_line, infos_of, resigns
-from variant_ai.core.engine.command_queue import CommandQueue, QueuedCommand, SearchSignals
+from variant_ai.core.engine.command_queue import QueuedCommand, SearchSignals
 from variant_ai.core.engine.commands import (
     BanMoves,
     Command,
@@ -56,6 +57,8 @@ GRACE = 0.5
 """Seconds that a running search has to end after `quit`."""
 PATIENCE = 10.0
 """Seconds that commands sent before `quit` have to be answered, searches excluded."""
+MAX_WAITING = 32 << 20
+"""Characters of lines that may wait for the end of a search."""
 AUTO = "auto"
 
 
@@ -87,7 +90,11 @@ class Session:
         self._dialect: Dialect = DIALECTS.load("uci" if self._auto else protocol)()
         self._is_greeted = False
         self._is_variant_chosen = variant is not None
-        self._queue = CommandQueue()
+        self._queue: SimpleQueue[QueuedCommand] = SimpleQueue()
+        self._read, self._done = 0, 0
+        """Characters of the lines that the reading thread queued, and that the working thread took."""
+        self._is_cut_off = False
+        """True if nobody reads any more answers."""
         self._progress_lock = threading.Lock()
         self._pending = 0
         """Number of `isready` and `go` that have no answer yet."""
@@ -194,11 +201,13 @@ class Session:
                 waits = self._dialect.queues_searches(self.options)
                 number = signals.next_number(stop_others=not waits)
                 put = self._put_pending if command.perft is None else self._put
-                put(command, line.at, len(line.text), number)
+                put(command, line.at, number)
             case Ignored():
                 pass
+            case _ if self._read + len(line.text) - self._done > MAX_WAITING:
+                self._error("too much is waiting for the end of the search; the line was not read")
             case _:
-                self._put(command, line.at, len(line.text))
+                self._put(command, line.at, size=len(line.text))
 
     def _greet(self) -> None:
         declared = self._dialect.declared(self.options)
@@ -206,23 +215,18 @@ class Session:
         self._is_greeted = True
         self._put(Ignored())  # the working thread imports modules meanwhile
 
-    def _put(self, command: Command, at: float = 0.0, size: int = 0, number: int = 0) -> bool:
-        is_put = self._queue.put(QueuedCommand(command, number, at, size))
-        if not is_put:
-            self._error("too much is waiting for the end of the search; the line was not read")
-        return is_put
+    def _put(self, command: Command, at: float = 0.0, number: int = 0, size: int = 0) -> None:
+        self._read += size
+        self._queue.put(QueuedCommand(command, number, at, size))
 
-    def _put_pending(
-        self, command: IsReady | Go, at: float = 0.0, size: int = 0, number: int = 0
-    ) -> None:
+    def _put_pending(self, command: IsReady | Go, at: float = 0.0, number: int = 0) -> None:
         """Queue a command whose answer may wait for loading, and print the progress meanwhile."""
         with self._progress_lock:
             self._pending += 1
             self._last_progress = ""
         if not self.engine.is_prepared:
             self._start_progress_timer()
-        if not self._put(command, at, size, number):
-            self._answered()
+        self._put(command, at, number)
 
     def _answered(self) -> None:
         with self._progress_lock:
@@ -250,13 +254,15 @@ class Session:
     def _quit(self) -> None:
         """Stop searching and leave after the answers to earlier commands."""
         self.signals.leave()
-        if self._queue.quit(answer_first=True):
+        if not self._queue.empty():
             self._patience = PATIENCE
+        self._put(Quit())
 
     def leave(self) -> None:
         """Stop everything and leave without further answers."""
+        self._is_cut_off = True
         self.signals.leave()
-        self._queue.quit(answer_first=False)
+        self._put(Quit())
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -282,10 +288,13 @@ class Session:
 
     def _work(self) -> None:
         while True:
-            command, number, at, _ = self._queue.take()
+            command, number, at, size = self._queue.get()
+            self._done += size
             if isinstance(command, Quit):
                 self.engine.close()
                 return
+            if self._is_cut_off or (self.signals.leaving and isinstance(command, Go | Ignored)):
+                continue
             try:
                 self._execute(command, number, at)
             except VariantAIError as error:

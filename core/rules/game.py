@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from variant_ai.core.errors import MoveError, SpecError
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import Position
-from variant_ai.core.rules.text.notation import UciNotation, uci
+from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.rules.verdicts import (
     PLAYERS,
     draw_detail,
@@ -89,6 +89,12 @@ class Game:
         return copy
 
     @property
+    def start_fen(self) -> str | None:
+        """FEN of the first position; None: the variant's start position."""
+        fen = self.rules.fen(self.positions[0])
+        return None if fen == self.rules.fen(self.rules.position()) else fen
+
+    @property
     def position(self) -> Position:
         """The position after the last move, shape (1,)."""
         return self.positions[-1]
@@ -108,7 +114,7 @@ class Game:
         return self.rules.fen(self.position)
 
     def uci_moves(self) -> list[str]:
-        return [uci(self.rules.types, self.rules.spec.board.files, m) for m in self.moves]
+        return [self.rules.uci(move) for move in self.moves]
 
     def legal_moves(self) -> NDArray[np.int32]:
         """Legal moves of the position, without regard to repetitions, shape (n,); read only."""
@@ -236,8 +242,7 @@ class Game:
         The judge gets only the moves of the cycle, which the rule is about: Fairy-Stockfish would
         not see a chase if the move that entered the cycle was no chase.
         """
-        types, files = self.rules.types, self.rules.spec.board.files
-        moves = [uci(types, files, move) for move in self.moves[first:]]
+        moves = [self.rules.uci(move) for move in self.moves[first:]]
         judge = self.judge
         fen = self.rules.fen(self.positions[first])
         verdict = judge.judge_cycle(fen, moves) if judge else self.rules.judge_cycle(fen, moves)

@@ -97,6 +97,12 @@ class Rules(ABC):
         """Return the outcome that follows from the position alone, else None: mate, stalemate, move
         count, variant ends, insufficient material. Repetition needs a `Game`."""
 
+    def uci(self, move: int) -> str:
+        """Return the UCI text of a move."""
+        from variant_ai.core.rules.text.notation import uci
+
+        return uci(self.types, self.spec.board.files, move)
+
     def memory(self, position: Position) -> int:
         """Return a number that distinguishes positions with equal keys whose continuation depends
         on the moves before them, beyond the `passes` of a record; 0 if only repetitions depend on

@@ -151,6 +151,11 @@ class Report:
         return tuple(line for line in self.lines if line.is_known) or self.lines
 
     @property
+    def best_line(self) -> Line | None:
+        """Line of the move to play; None if it is not among `lines`."""
+        return next((line for line in self.lines if line.move == self.best), None)
+
+    @property
     def nps(self) -> int:
         """Visits per second; 0 before any time has passed."""
         return int(self.visits / self.seconds) if self.seconds > 0 else 0

@@ -28,10 +28,11 @@ def checked(model: type[M], given: object, where: str) -> M:
         key = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":
             at = model.model_fields if len(first["loc"]) == 1 else ()
-            raise SettingError(f"{where}: {unknown('key', key, sorted(at))}") from error
+            raise SettingError(f"{where}: {unknown('key', key[:60], sorted(at))}") from error
         if first["type"] == "too_short":
             least, given_items = first["ctx"]["min_length"], first["ctx"]["actual_length"]
             message = f"{where}: {key}: at least {least} are needed, {given_items} given"
             raise SettingError(message) from error
         message = "expected a list" if first["type"] == "tuple_type" else first["msg"]
+        message = message.removeprefix("Value error, ")
         raise SettingError(f"{where}: {key}: {message}, given {first['input']!r:.60}") from error

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from variant_ai.core.errors import DataError
 
 
 @contextmanager
@@ -36,6 +40,21 @@ def whole(path: Path) -> Iterator[Path]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def first_settings(path: Path, now: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that a folder began with; a new one begins with `now`, which is written.
+    Raises DataError for a file that has no settings."""
+    if not path.exists():
+        write_whole(path, json.dumps(now, indent=2, ensure_ascii=False))
+        return now
+    try:
+        before = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from error
+    if not isinstance(before, dict):
+        raise DataError(f"{path}: a mapping is expected, not {type(before).__name__}")
+    return before
 
 
 def write_whole(path: Path, content: bytes | str) -> None:

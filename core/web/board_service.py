@@ -20,7 +20,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import PASS, move_kind
 from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled
 from variant_ai.core.rules.text.fen import fen_or_start
-from variant_ai.core.rules.text.notation import Notation, uci
+from variant_ai.core.rules.text.notation import Notation
 from variant_ai.core.spec.zones import square_name
 from variant_ai.core.web.board_pictures import (
     STYLES,
@@ -205,12 +205,11 @@ class BoardService:
                 move = notation.read(variant.rules, game.position, text)
             except MoveError:
                 continue
-            return uci(variant.rules.types, variant.spec.board.files, move)
+            return variant.rules.uci(move)
         shown = text if len(text) <= 40 else f"{text[:40]}…"
         raise MoveError(f"{shown!r} is no legal move here")
 
     def _pgn(self, question: dict[str, Any]) -> dict[str, Any]:
-        from variant_ai.core.arena.games.openings import start_of
         from variant_ai.core.data.game_record import GameRecord
         from variant_ai.core.data.write.pgn_writer import pgn_text
 
@@ -221,7 +220,7 @@ class BoardService:
         record = GameRecord(
             variant=rules.spec.variant,
             moves=list(game.moves),
-            start_fen=start_of(game),
+            start_fen=game.start_fen,
             result=outcome.result if outcome else tags.get("Result", "*"),  # type: ignore[arg-type]
             white=tags.get("White", ""),
             black=tags.get("Black", ""),
@@ -250,10 +249,9 @@ class BoardService:
         record = Resolver(variant.rules, list(variant.notations.values())).resolve(raw)
         if not isinstance(record, GameRecord):
             raise DataError(record.detail or record.reason)
-        types, files = variant.rules.types, variant.spec.board.files
         return {
             "fen": record.start_fen,
-            "moves": [uci(types, files, move) for move in record.moves],
+            "moves": [variant.rules.uci(move) for move in record.moves],
             "result": record.result,
             "white": record.white,
             "black": record.black,
@@ -311,7 +309,6 @@ def position_of(game: Game) -> dict[str, Any]:
     """Return the last position of a game: `fen`, `turn`, `legal` moves in UCI (none after the end),
     `passes`, `check` (the square of a king in check), `hands`, `outcome`."""
     rules, position = game.rules, game.position
-    types, files = rules.types, rules.spec.board.files
     outcome = game.outcome()
     moves = [] if outcome else game.legal_moves().tolist()
     king = int(position["kings"][0][game.side])
@@ -320,9 +317,11 @@ def position_of(game: Game) -> dict[str, Any]:
         "fen": game.fen(),
         "turn": game.side,
         "ply": int(position["ply"][0]),
-        "legal": [uci(types, files, move) for move in moves],
-        "passes": [uci(types, files, move) for move in moves if move_kind(move) == PASS],
-        "check": [square_name(king, files)] if king >= 0 and rules.in_check(position) else [],
+        "legal": [rules.uci(move) for move in moves],
+        "passes": [rules.uci(move) for move in moves if move_kind(move) == PASS],
+        "check": [square_name(king, rules.spec.board.files)]
+        if king >= 0 and rules.in_check(position)
+        else [],
         "hands": [
             position["hands"][0, colour, : len(hands.order) if hands else 0].tolist()
             for colour in (0, 1)

@@ -56,14 +56,12 @@ def policy(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[
     """Return the net's value for the side to move and its probabilities of legal moves, best first,
     without a search."""
     from variant_ai.core.engine.analysis_result import net_answers
-    from variant_ai.core.rules.text.notation import uci
 
     ((value, shares),) = net_answers(_searching(engine), [game])
-    types, files = game.rules.types, game.rules.spec.board.files
     best_first = sorted(shares.items(), key=lambda item: -item[1])
     return {
         "value": round(value, 4),
-        "policy": [[uci(types, files, move), round(share, 4)] for move, share in best_first],
+        "policy": [[game.rules.uci(move), round(share, 4)] for move, share in best_first],
     }
 
 
@@ -128,7 +126,6 @@ def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[st
 
     Raises DataError if another position was searched since.
     """
-    from variant_ai.core.rules.text.notation import uci
     from variant_ai.core.search.tree.game_tree import Tree
 
     search = engine.search
@@ -136,14 +133,13 @@ def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[st
     if not isinstance(graph, Tree):
         raise DataError("this search has no tree that can be shown")
     search.settle()
-    types, files = game.rules.types, game.rules.spec.board.files
     searched = graph.game
     if searched is None or int(searched.position["key"][0]) != int(game.position["key"][0]):
         raise DataError("another position was searched since; search this one again")
     node = graph.root
     for text in query.get("search_moves", ()):
         edges = graph.edges(node)
-        written = [uci(types, files, int(move)) for move in edges.moves]
+        written = [game.rules.uci(int(move)) for move in edges.moves]
         if text not in written:
             raise DataError(f"{text!r} is not in the tree")
         node = int(edges.children[written.index(text)])
@@ -154,7 +150,7 @@ def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[st
     edges = graph.edges(node)
     found: list[dict[str, Any]] = [
         {
-            "move": uci(types, files, int(edges.moves[edge])),
+            "move": game.rules.uci(int(edges.moves[edge])),
             "visits": int(edges.visits[edge]),
             "prior": round(float(edges.priors[edge]), 4),
             "value": round(float(edges.q[edge]), 4),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from variant_ai.core.web.client_messages import MAX_ID, MAX_TEXT, MAX_WORD, MESSAGES, RESULTS, TAGS
-from variant_ai.core.web.web_settings import VisitorLimits
+from variant_ai.core.web.client_messages import MESSAGES, MODELS
 
 ASYNCAPI = "3.0.0"
 ABOUT = (
@@ -16,31 +15,14 @@ ABOUT = (
 )
 
 
-def protocol_document(limits: VisitorLimits | None = None) -> dict[str, Any]:
-    """Return the AsyncAPI document. limits: those of a server; None: the usual ones."""
-    bounds = limits or VisitorLimits()
+def protocol_document() -> dict[str, Any]:
+    """Return the AsyncAPI document."""
     messages = {
         name: {
             "name": name,
             "summary": kind.about,
             "description": f"The answer has {kind.answer}.",
-            "payload": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": [
-                    "id",
-                    "type",
-                    *(field for field, one in kind.fields.items() if one.endswith("!")),
-                ],
-                "properties": {
-                    "id": {"type": "integer", "minimum": 0, "maximum": MAX_ID},
-                    "type": {"const": name},
-                    **{
-                        field: _schema(one.rstrip("!"), bounds)
-                        for field, one in kind.fields.items()
-                    },
-                },
-            },
+            "payload": MODELS[name].model_json_schema(),
         }
         for name, kind in MESSAGES.items()
     }
@@ -74,36 +56,3 @@ def protocol_document(limits: VisitorLimits | None = None) -> dict[str, Any]:
             }
         },
     }
-
-
-def _schema(kind: str, limits: VisitorLimits) -> dict[str, Any]:
-    """Return the JSON schema of a kind of field."""
-    move = {"type": "string", "maxLength": 20}
-    schemas: dict[str, dict[str, Any]] = {
-        "name": {"type": "string", "maxLength": MAX_WORD},
-        "text": {"type": "string", "maxLength": MAX_TEXT},
-        "long": {"type": "string", "maxLength": limits.spec},
-        "moves": {"type": "array", "items": move, "maxItems": limits.moves},
-        "lines": {"type": "array", "items": {"type": "array", "items": move, "maxItems": 64}},
-        "tags": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                tag: {"enum": list(RESULTS)} if tag == "Result" else {"type": "string"}
-                for tag in TAGS
-            },
-        },
-        "clock": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                "left": {"type": "number", "minimum": 0},
-                "increment": {"type": "number", "minimum": 0},
-            },
-        },
-        "seconds": {"type": "number", "minimum": 0, "maximum": limits.seconds},
-        "count": {"type": "integer", "minimum": 1},
-        "number": {"type": "integer", "minimum": 0},
-        "id": {"type": "integer", "minimum": 0},
-    }
-    return schemas[kind]

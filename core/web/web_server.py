@@ -60,7 +60,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-cache",
 }
-TOO_BIG, TOO_MANY, REJECTED = 1009, 1013, 1008
+TOO_MANY, REJECTED = 1013, 1008
 """WebSocket close codes."""
 
 
@@ -88,7 +88,7 @@ def make_app(settings: WebSettings, room: WorkRoom) -> ASGIApp:
     async def file(request: Request) -> Response:
         name = request.path_params["name"]
         if name == PROTOCOL:
-            return JSONResponse(protocol_document(settings.limits))
+            return JSONResponse(protocol_document())
         if name == SCHEMA.name:
             return FileResponse(SCHEMA, media_type="application/json")
         if name not in FILES or not (STATIC / name).is_file():

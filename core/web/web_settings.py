@@ -28,10 +28,6 @@ class VisitorLimits:
     """Open connections."""
     message: int = 400_000
     """Bytes of a message of the page."""
-    moves: int = 1_500
-    """Moves of a game."""
-    spec: int = 100_000
-    """Characters of a spec that a visitor writes."""
     specs: int = 200
     """Specs of visitors that are kept at a time."""
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.web.client_messages import MAX_MOVES
 from variant_ai.core.web.search_schedule import SearchSchedule
 from variant_ai.core.web.web_settings import WebSettings
 from variant_ai.core.web.worker_process import WorkerProcess
@@ -101,7 +102,7 @@ class WorkRoom:
             "nets": {**NETS, **{name: name for name in self._nets}},
             "players": list(self._players),
             "runs": bool(self.settings.runs),
-            "limits": {"nodes": limits.nodes, "seconds": limits.seconds, "moves": limits.moves},
+            "limits": {"nodes": limits.nodes, "seconds": limits.seconds, "moves": MAX_MOVES},
         }
 
     async def variants(self) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
+from piece_moves import piece_moves_svg
 
 from variant_ai.cli.main import cli
-from variant_ai.core.draw import board_svg, piece_moves_svg
+from variant_ai.core.draw import board_svg
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.spec.schema import VariantSpec

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from arena_players import ToyPlayer
 
+from variant_ai.core.arena.games.generated_games import Dropped
 from variant_ai.core.arena.games.labelling import (
     MAX_FAILURES,
     Labelled,
     Labelling,
     LabelReport,
     LabelSettings,
-    Unlabelled,
     policy_of,
 )
 from variant_ai.core.arena.players.player import Allowance, Fault, Player, Reply, Turn
@@ -56,7 +56,7 @@ def records(rules: Rules, count: int = 3, plies: int = 7) -> list[GameRecord]:
 
 def labelled(
     rules: Rules, games: list[GameRecord], workers: int = 1, **player: Any
-) -> list[Labelled | Unlabelled]:
+) -> list[Labelled | Dropped]:
     labelling = Labelling(LabelSettings(), rules, lambda: Teacher("teacher", **player), workers)
     return list(labelling.games(range(len(games)), games.__getitem__))
 
@@ -109,7 +109,7 @@ def test_a_game_in_which_the_player_dies_is_left_out(one_rules: Rules) -> None:
     found, report = list(labelling.games(range(3), games.__getitem__)), LabelReport()
     for game in found:
         report.count(game)
-    assert [type(game) for game in found] == [Labelled, Unlabelled, Labelled]
+    assert [type(game) for game in found] == [Labelled, Dropped, Labelled]
     assert report.failed == {"crash: it died": 1}
     assert (report.games, report.positions) == (2, 14)
 
@@ -137,7 +137,7 @@ def test_a_player_that_always_dies_ends_it(one_rules: Rules) -> None:
 
 def test_a_player_that_answers_nothing_labels_no_game(one_rules: Rules) -> None:
     (game,) = labelled(one_rules, records(one_rules, count=1), fault=Fault("no move", "none"))
-    assert game == Unlabelled(0, "none")
+    assert game == Dropped(0, "none")
 
 
 def test_a_player_that_cannot_count_nodes_is_rejected(one_rules: Rules) -> None:

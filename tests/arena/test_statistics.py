@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from variant_ai.core.arena.tables.elo import (
+    PAIR_POINTS,
     Tally,
     elo_of,
     estimate,
@@ -136,27 +137,29 @@ def test_bounds_and_verdicts() -> None:
     test = Sprt(0, 10)
     assert test.lower == pytest.approx(-2.944, abs=1e-3)
     assert test.upper == pytest.approx(2.944, abs=1e-3)
-    assert test.status(Tally()).llr == 0
-    assert test.status(Tally(600, 0, 400)).verdict == "H1"
-    assert test.status(Tally(400, 0, 600)).verdict == "H0"
+    assert test.status((0, 0, 0, 0, 0)).llr == 0
     assert test.status((0, 0, 0, 0, 0)).verdict is None
-    assert "LLR" in test.status(Tally(1, 0, 0)).text
+    assert test.status((80, 0, 240, 0, 180)).verdict == "H1"
+    assert test.status((180, 0, 240, 0, 80)).verdict == "H0"
+    assert "LLR" in test.status((0, 0, 0, 0, 1)).text
 
 
 def test_the_ratio_is_the_normal_one_for_many_games() -> None:
     """N · (s1 − s0) · (2 s̄ − s0 − s1) / (2 σ²), the limit of small differences."""
     test = Sprt(0, 5)
-    tally = Tally(3300, 3800, 2900)
+    counts, points = np.array((820, 2150, 3700, 2400, 930)), np.array(PAIR_POINTS)
     s0, s1 = expected_score(0), expected_score(5)
-    variance = (tally.wins + tally.draws / 4) / tally.games - tally.score**2
-    normal = tally.games * (s1 - s0) * (2 * tally.score - s0 - s1) / (2 * variance)
-    assert test.status(tally).llr == pytest.approx(normal, rel=0.01)
+    pairs = counts.sum()
+    score = float(counts @ points / pairs)
+    variance = float(counts @ points**2 / pairs) - score**2
+    normal = pairs * (s1 - s0) * (2 * score - s0 - s1) / (2 * variance)
+    assert test.status(counts.tolist()).llr == pytest.approx(normal, rel=0.01)
 
 
 def test_colours_in_pairs_shorten_the_test() -> None:
-    pairs = (0, 0, 90, 0, 10)
-    games = Tally(110, 0, 90)
-    assert Sprt(0, 20).status(pairs).llr > 2 * Sprt(0, 20).status(games).llr
+    """As many wins and losses, in pairs whose games do not depend on each other, say less."""
+    pairs, independent = (0, 0, 90, 0, 10), (20, 0, 50, 0, 30)
+    assert Sprt(0, 20).status(pairs).llr > 2 * Sprt(0, 20).status(independent).llr
 
 
 @pytest.mark.parametrize(

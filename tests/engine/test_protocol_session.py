@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -17,8 +18,10 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.engine import running_search as loading
 from variant_ai.core.engine import running_search as searcher_module
 from variant_ai.core.engine import session as session_module
+from variant_ai.core.engine.line_io import InputLine, LineWriter
 from variant_ai.core.engine.protocols.engine_options import Option
 from variant_ai.core.engine.protocols.uci import Dialect, Identity
+from variant_ai.core.engine.session import Session
 from variant_ai.core.factories import DIALECTS
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.rules.game import Game
@@ -666,6 +669,38 @@ def test_quit_during_a_search_prints_nothing() -> None:
     client.end()
     assert client.lines.empty()
     assert client.session.is_done
+
+
+def answers_to(*given: str, cut_off: bool = False) -> list[str]:
+    """Lines of a session that has read all lines of the client before it executes the first."""
+    end, start = os.pipe()
+    session = Session(Identity("Test 1", "Tests"), FakeBuilder(), LineWriter(start))
+    for line in given:
+        session.handle_line(InputLine(line, 0.0))
+    if cut_off:
+        session.leave()
+    session.run([])
+    assert session.is_done
+    os.close(start)
+    with os.fdopen(end) as pipe:
+        found = pipe.read().splitlines()
+    return found[found.index("uciok") + 1 :]
+
+
+def test_quit_drops_waiting_searches_only() -> None:
+    assert any("string fen" in line for line in answers_to("uci", "go nodes 5", "d"))
+    waiting = ("uci", "d", "isready", "position startpos", "go nodes 5", "quit")
+    answer = answers_to(*waiting)
+    assert any("string fen" in line for line in answer)
+    assert not any(line.startswith("bestmove") for line in answer)
+    assert answers_to(*waiting, cut_off=True) == []
+
+
+def test_too_much_that_waits_is_refused_but_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "MAX_WAITING", 40)
+    answer = answers_to("uci", "position startpos", "position startpos moves e2e4", "go nodes 5")
+    assert "too much is waiting" in answer[0]
+    assert best(answer) == "a2a3"
 
 
 # --- what is log of it --------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.web.client_messages import FIELDS, read_message
+from variant_ai.core.web.client_messages import MESSAGES, read_message
 from variant_ai.core.web.web_settings import VisitorLimits, is_loopback
 
 LIMITS = VisitorLimits()
@@ -19,12 +19,12 @@ JSON = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=10,
 )
-NAMES = sorted({name for fields in FIELDS.values() for name in fields})
+NAMES = sorted({name for kind in MESSAGES.values() for name in kind.fields})
 
 
 @settings(max_examples=50)
 @given(
-    st.sampled_from(sorted(FIELDS)),
+    st.sampled_from(sorted(MESSAGES)),
     st.integers(),
     st.dictionaries(st.sampled_from(NAMES), JSON, max_size=5),
 )
@@ -34,7 +34,7 @@ def test_any_message_is_read_or_refused(type: str, id: int, fields: dict[str, An
     except DataError:
         return
     assert message.type == type
-    assert set(message.fields) <= set(FIELDS[type])
+    assert set(message.fields) <= set(MESSAGES[type].fields)
 
 
 @given(st.text())

@@ -14,7 +14,7 @@ from page_driver import SPEC, Server
 
 pytest.importorskip("starlette", reason="needs the extra `web`")
 
-from variant_ai.core.web.client_messages import FIELDS
+from variant_ai.core.web.client_messages import MESSAGES
 
 websockets = pytest.importorskip("websockets", reason="needs the extra `web`")
 
@@ -62,43 +62,46 @@ BAD = [
     ("[]", "a message is a JSON object"),
     ("null", "a message is a JSON object"),
     ('{"id": 1e999, "type": "hello"}', "id: a whole number"),
-    ('{"id": NaN, "type": "hello"}', "no JSON"),
+    ('{"id": NaN, "type": "hello"}', "id: a whole number"),
     ('{"id": true, "type": "hello"}', "id: a whole number"),
     ('{"id": -1, "type": "hello"}', "id: a whole number"),
     ('{"id": 1}', "unknown type"),
     ('{"id": 1, "type": ["hello"]}', "unknown type"),
-    ('{"id": 1, "type": "position"}', "variant: this field is missing"),
-    ('{"id": 1, "type": "position", "variant": 7}', "variant: text is expected, not a number"),
+    ('{"id": 1, "type": "position"}', "variant: Field required"),
+    ('{"id": 1, "type": "position", "variant": 7}', "variant: Input should be a valid string, given 7"),
     ('{"id": 1, "type": "position", "variant": "../../etc/passwd"}', "unknown variant"),
     ('{"id": 1, "type": "position", "variant": "own:../../etc/passwd"}', "does not have this spec"),
     ('{"id": 1, "type": "position", "variant": "/etc/passwd.yaml"}', "unknown variant"),
     ('{"id": 1, "type": "describe", "variant": "chess", "style": "x"}', "unknown style"),
-    ('{"id": 1, "type": "position", "variant": "chess", "moves": "e2e4"}', "a list of moves"),
-    ('{"id": 1, "type": "position", "variant": "chess", "moves": [1]}', "text is expected"),
+    ('{"id": 1, "type": "position", "variant": "chess", "moves": "e2e4"}', "a valid list, given 'e2e4'"),
+    ('{"id": 1, "type": "position", "variant": "chess", "moves": [1]}', "moves.0: Input should be a valid string"),
     ('{"id": 1, "type": "position", "variant": "chess", "moves": ["e2e5"]}', "illegal uci move"),
     ('{"id": 1, "type": "position", "variant": "chess", "fen": "<b>"}', "FEN"),
     ('{"id": 1, "type": "position", "variant": "chess", "fen": "a\\u0000"}', "printable"),
-    ('{"id": 1, "type": "position", "variant": "chess", "evil": 1}', "unknown field"),
-    ('{"id": 1, "type": "search", "variant": "chess", "nodes": 0}', "a whole number from 1"),
-    ('{"id": 1, "type": "search", "variant": "chess", "nodes": 1.5}', "a whole number from 1"),
-    ('{"id": 1, "type": "search", "variant": "chess", "seconds": -1}', "a number from 0"),
-    ('{"id": 1, "type": "search", "variant": "chess", "seconds": 1e99}', "a number from 0"),
+    ('{"id": 1, "type": "position", "variant": "chess", "evil": 1}', "unknown key 'evil'; accepted: fen"),
+    ('{"id": 1, "type": "search", "variant": "chess", "nodes": 0}', "nodes: Input should be greater than or equal to 1"),
+    ('{"id": 1, "type": "search", "variant": "chess", "nodes": 1.5}', "nodes: Input should be a valid integer"),
+    ('{"id": 1, "type": "search", "variant": "chess", "seconds": -1}', "greater than or equal to 0"),
+    ('{"id": 1, "type": "search", "variant": "chess", "seconds": 1e99}', "less than or equal to 1000000"),
     ('{"id": 1, "type": "search", "variant": "chess", "elo": 9}', "from 800 to 2600"),
     ('{"id": 1, "type": "search", "variant": "chess", "clock": []}', "clock:"),
     ('{"id": 1, "type": "search", "variant": "chess", "net": "/etc/passwd"}', "unknown net"),
     ('{"id": 1, "type": "layer", "variant": "chess", "net": "random"}', "not the file of a net"),
     ('{"id": 1, "type": "layer", "variant": "chess", "net": "uniform"}', "not the file of a net"),
     ('{"id": 1, "type": "layer", "variant": "dobutsu", "layer": 99}', "from 0 to"),
-    ('{"id": 1, "type": "layer", "variant": "dobutsu", "layer": -1}', "a whole number from 0"),
+    ('{"id": 1, "type": "layer", "variant": "dobutsu", "layer": -1}', "layer: Input should be greater than or equal to 0"),
     ('{"id": 1, "type": "run", "run": "../.."}', "unknown run"),
-    ('{"id": 1, "type": "pgn", "variant": "chess", "tags": {"Evil": "x"}}', "tags:"),
+    ('{"id": 1, "type": "pgn", "variant": "chess", "tags": {"Evil": "x"}}', "should be 'Event', 'White'"),
     ('{"id": 1, "type": "pgn", "variant": "chess", "tags": {"White": "a\\nb"}}', "one line"),
-    ('{"id": 1, "type": "pgn", "variant": "chess", "tags": {"White": "\\ud800"}}', "printable"),
+    ('{"id": 1, "type": "pgn", "variant": "chess", "tags": {"White": "\\ud800"}}', "unicode string"),
     ('{"id": 1, "type": "read", "variant": "chess", "text": "nothing"}', "this is no game"),
     ('{"id": 1, "type": "position", "variant": "chess", "moves": %s}' % (["e2e4"] * 5000), "JSON"),
-    (json.dumps({"id": 1, "type": "position", "variant": "chess", "moves": ["e2e4"] * 5000}), "5,000 moves"),
-    (json.dumps({"id": 1, "type": "spec", "text": "a" * 200_000}), "200000 characters"),
+    (json.dumps({"id": 1, "type": "position", "variant": "chess", "moves": ["e2e4"] * 5000}), "at most 1500 items"),
+    (json.dumps({"id": 1, "type": "spec", "text": "a" * 200_000}), "at most 100000 characters"),
     ('{"id": 1, "type": "hello", "a": ' + "[" * 100_000, "no JSON"),
+    ('{"id": 1, "type": "hello", "a": 1, "\\ud800": 1}', "unicode string"),
+    (json.dumps({"id": 1, "type": "hello", "a" * 300_000: 1}), "unknown key 'aaa"),
+    (json.dumps({"id": 1, "type": "pgn", "variant": "chess", "tags": {"Result": "2-0"}}), "0-1, 1/2-1/2"),
     (json.dumps({"id": 1, "type": "read", "variant": "chess", "text": "x" * 500_000}), "at most 400000"),
 ]  # fmt: skip
 
@@ -233,9 +236,9 @@ def test_the_protocol_is_described(server: Server) -> None:
         document = json.load(answer)
     assert document["asyncapi"].startswith("3.")
     messages = document["channels"]["talk"]["messages"]
-    assert set(messages) == {*FIELDS, "answer"}
+    assert set(messages) == {*MESSAGES, "answer"}
     assert messages["search"]["payload"]["required"] == ["id", "type", "variant"]
-    assert messages["search"]["payload"]["properties"]["seconds"]["maximum"] == 5
+    assert messages["layer"]["payload"]["properties"]["layer"]["anyOf"][0]["minimum"] == 0
 
 
 def test_other_pages_and_other_names_are_refused(server: Server) -> None:

@@ -42,6 +42,8 @@ MAX_FAILURES = 5
 """Games in a row that the player fails in, after which generation ends with an error."""
 MAX_UNWANTED = 100
 """Games in a row that were dropped as blunders or duplicates, after which generation ends."""
+DECISIVE = {"nodes", "node_jitter", "seed", "random_plies", "random_share", "max_plies", "append"}
+"""Settings that decide the games."""
 RANDOM_MOVE = "random"
 """Comment on a random move after the opening."""
 NextGame: TypeAlias = Callable[[], tuple[int, Game] | None]
@@ -129,16 +131,10 @@ class GenerationSettings(BaseModel):
         """Settings that decide the games, as journals store them. name: of the player. player:
         settings of the player that decide its play."""
         found: dict[str, Any] = {
-            "nodes": self.nodes,
-            "node_jitter": self.node_jitter,
-            "seed": self.seed,
-            "random_plies": list(self.random_plies),
-            "random_share": self.random_share,
-            "max_plies": self.max_plies,
+            **self.model_dump(mode="json", include=DECISIVE),
             "engine": name,
             **player,
             "openings": openings_digest(openings),
-            "append": self.append,
         }
         for rule, value in (("resign", self.conduct.resign), ("blunder", self.blunder)):
             if value is not None:

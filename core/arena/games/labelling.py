@@ -10,12 +10,15 @@ its own. The labels replace those of the game (visits, root values, scores); its
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from variant_ai.core.arena.games.generated_games import Dropped
 from variant_ai.core.arena.match.player_pool import PlayerPool
 from variant_ai.core.arena.players.player import (
     Allowance,
@@ -63,14 +66,6 @@ class LabelSettings(BaseModel):
 
 
 @dataclass(frozen=True)
-class Unlabelled:
-    """A game that the player failed in."""
-
-    number: int
-    reason: str
-
-
-@dataclass(frozen=True)
 class Labelled:
     """A game with new labels."""
 
@@ -86,15 +81,15 @@ class LabelReport:
 
     games: int = 0
     positions: int = 0
-    failed: dict[str, int] = field(default_factory=dict)
+    failed: Counter[str] = field(default_factory=Counter)
     """Games left out, by reason."""
 
-    def count(self, game: Labelled | Unlabelled) -> None:
+    def count(self, game: Labelled | Dropped) -> None:
         if isinstance(game, Labelled):
             self.games += 1
             self.positions += game.positions
         else:
-            self.failed[game.reason] = self.failed.get(game.reason, 0) + 1
+            self.failed[game.reason] += 1
 
 
 class Labelling:
@@ -116,19 +111,16 @@ class Labelling:
     def check_player(self) -> tuple[str, str]:
         """Start a player once, so that a wrong one is reported at once, and return its name and the
         digest of its file (`Player.digest`). Raises EngineError, DataError."""
-        player = self._make_player()
-        try:
+        with closing(self._make_player()) as player:
             reason = player.rejection(Allowance(nodes=self.settings.nodes))
             if reason:
                 raise EngineError(f"player {player.name!r} cannot label: {reason}")
             player.start()
             return player.name, player.digest
-        finally:
-            player.close()
 
     def games(
         self, numbers: Sequence[int], read: Callable[[int], GameRecord]
-    ) -> Generator[Labelled | Unlabelled, None, None]:
+    ) -> Generator[Labelled | Dropped, None, None]:
         """Label games, and yield them in the order of `numbers`. read: reads a game by its number.
 
         Raises EngineError if the player fails in several games in a row.
@@ -136,7 +128,7 @@ class Labelling:
         waiting = iter(numbers)
         order = iter(numbers)
         next_number = next(order, None)
-        ended: dict[int, Labelled | Unlabelled] = {}
+        ended: dict[int, Labelled | Dropped] = {}
         failures = 0
 
         def next_job() -> tuple[int, GameRecord] | None:
@@ -150,26 +142,26 @@ class Labelling:
             while next_number in ended:
                 game = ended.pop(next_number)
                 next_number = next(order, None)
-                failures = failures + 1 if isinstance(game, Unlabelled) else 0
+                failures = failures + 1 if isinstance(game, Dropped) else 0
                 yield game
-                if isinstance(game, Unlabelled) and failures >= MAX_FAILURES:
+                if isinstance(game, Dropped) and failures >= MAX_FAILURES:
                     raise EngineError(
                         f"the player failed in {counted(failures, 'game')} in a row; the last time: "
                         f"{game.reason}"
                     )
 
-    def _label_game(self, job: tuple[int, GameRecord]) -> Labelled | Unlabelled:
+    def _label_game(self, job: tuple[int, GameRecord]) -> Labelled | Dropped:
         number, record = job
         (player,) = self._pool.players((0,))
         try:
             return self._labelled(number, record, player)
         except Fault as fault:
             player.kill()
-            return Unlabelled(number, f"{fault.reason}: {fault}")
+            return Dropped(number, f"{fault.reason}: {fault}")
         except EngineError as error:
-            return Unlabelled(number, str(error))
+            return Dropped(number, str(error))
 
-    def _labelled(self, number: int, record: GameRecord, player: Player) -> Labelled | Unlabelled:
+    def _labelled(self, number: int, record: GameRecord, player: Player) -> Labelled | Dropped:
         settings = self.settings
         game = Game(self.rules, record.start_fen)
         player.start()
@@ -198,7 +190,7 @@ class Labelling:
                 positions += 1
             game.push(move)
         if unanswered and not positions:
-            return Unlabelled(number, unanswered)
+            return Dropped(number, unanswered)
         labelled = replace(
             record,
             visits=visits,

@@ -18,7 +18,6 @@ from variant_ai.core.arena.games.generation import (
 )
 from variant_ai.core.arena.games.openings import Opening
 from variant_ai.core.arena.match.referee import PlayedGame, Referee
-from variant_ai.core.arena.players.net_player import score_of
 from variant_ai.core.arena.players.player import Reply
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.interface import Rules
@@ -136,10 +135,11 @@ class NetGames(GameGenerator):
         """Play the move of a complete search."""
         report = searches.report(tree, pv=False)
         assert report.best is not None
+        line = report.best_line
         self._playing[tree].played.play(
             Reply(
                 report.best,
-                score=score_of(report),
+                score=line.score if line else None,
                 nodes=report.visits,
                 visits=tuple(searches.root_visits(tree)[: self.kept_visits]),
                 value=round(searches.root_value(tree), 5),

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 POSITION_SUFFIXES = (".epd", ".fen")
 BOOK_SUFFIX = ".bin"
-MAX_OPENINGS = 1_000_000
 STORE_TRIES = 20
 """Positions sampled for each one wanted, before a store is exhausted."""
 BOOK_LINES = 1000
@@ -79,13 +78,6 @@ def played_out(rules: Rules, opening: Opening) -> Game:
     for move in opening.moves:
         game.push(move)
     return game
-
-
-def start_of(game: Game) -> str | None:
-    """FEN of a game's first position; None: the variant's start position."""
-    rules = game.rules
-    fen = rules.fen(game.positions[0])
-    return None if fen == rules.fen(rules.position()) else fen
 
 
 def openings_digest(openings: Sequence[Opening]) -> str:
@@ -162,8 +154,6 @@ def line_openings(lines: Sequence[str], resolver: Resolver) -> tuple[Opening, ..
 def _checked(openings: list[Opening], path: Path, reason: str = "") -> tuple[Opening, ...]:
     if not openings:
         raise DataError(f"{path}: there is no opening in it{f' ({reason})' if reason else ''}")
-    if len(openings) > MAX_OPENINGS:
-        raise DataError(f"{path}: more than {MAX_OPENINGS} openings")
     return tuple(openings)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 
 from variant_ai.core.arena.games.generated_games import STOPPED, Dropped, Ended
 from variant_ai.core.arena.games.generation import (
@@ -83,12 +84,9 @@ class PlayerGames(GameGenerator):
         self._pool.stop()
 
     def check_player(self) -> str:
-        player = self._make_player()
-        try:
+        with closing(self._make_player()) as player:
             player.start()
             return player.name
-        finally:
-            player.close()
 
     def play_group(self, games: Sequence[tuple[int, Game]]) -> list[Ended]:
         return [self._play(number, game) for number, game in games]

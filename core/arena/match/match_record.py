@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from variant_ai.core.arena.games.openings import start_of
 from variant_ai.core.arena.match.match_settings import Pairing
 from variant_ai.core.arena.match.referee import PlayedGame
 from variant_ai.core.arena.players.player import ACCIDENTS
@@ -115,7 +114,7 @@ def entry_of(pairing: Pairing, names: Sequence[str], played: PlayedGame) -> Game
         first=names[pairing.first],
         second=names[pairing.second],
         opening=pairing.opening,
-        start_fen=start_of(game),
+        start_fen=game.start_fen,
         moves=game.uci_moves(),
         opening_plies=played.opening_plies,
         result=played.result,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +45,7 @@ from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.rules.game import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
-from variant_ai.core.system.files import naming, whole, write_whole
+from variant_ai.core.system.files import first_settings, naming, whole
 from variant_ai.core.system.text_tables import counted
 
 SETTINGS, JOURNAL, PGN = "match.json", "games.jsonl", "games.pgn"
@@ -260,15 +259,9 @@ class Tournament:
             "openings_digest": openings_digest(self.openings),
         }
         path = self.folder / SETTINGS
-        if not path.exists():
-            if journal.lines:
-                raise DataError(f"{self.folder}: there are games, but {SETTINGS} is missing")
-            write_whole(path, json.dumps(now, indent=2, ensure_ascii=False))
-            return
-        try:
-            before = json.loads(path.read_text("utf-8"))
-        except ValueError as error:
-            raise DataError(f"{path}: {error}") from error
+        if journal.lines and not path.exists():
+            raise DataError(f"{self.folder}: there are games, but {SETTINGS} is missing")
+        before = first_settings(path, now)
         before.setdefault("nets", now["nets"])  # missing in folders of the first version
         if before != now:
             raise SettingError(

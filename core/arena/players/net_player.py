@@ -11,7 +11,6 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.search.move.clock import Clock, TimeManager
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.move.timed_search import run_on_clock
-from variant_ai.core.search.report import Report
 
 if TYPE_CHECKING:
     from variant_ai.core.search.interface import BaseSearch
@@ -83,15 +82,15 @@ class NetPlayer(Player):
             )
         if report.best is None:
             raise Fault("no move", f"{self.name} has no move (FEN {game.fen()})")
-        kept = self.kept_visits
+        kept, line = self.kept_visits, report.best_line
         return Reply(
             report.best,
-            score=score_of(report),
+            score=line.score if line else None,
             depth=report.depth,
             nodes=report.visits,
             seconds=time.monotonic() - started,
             visits=tuple(search.root_visits()[:kept]) if kept else (),
-            value=next((line.q for line in report.lines if line.move == report.best), None),
+            value=line.q if line else None,
         )
 
     def kill(self) -> None:
@@ -105,8 +104,3 @@ class NetPlayer(Player):
         if search is not None:
             search.stop()
             search.close()
-
-
-def score_of(report: Report) -> int | None:
-    """Score of the best move for the mover in centipawns, mates as in `GameRecord.scores`."""
-    return next((line.score for line in report.lines if line.move == report.best), None)

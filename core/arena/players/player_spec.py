@@ -15,6 +15,7 @@ A YAML file has the same keys (`option.Hash=64` is `options: {Hash: 64}` there).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -56,10 +57,8 @@ class Limits(BaseModel):
     def allowance(self) -> Allowance:
         """Convert the limits. Raises SettingError if the clock cannot be parsed."""
         clock = Allowance.parse(self.clock) if self.clock else Allowance()
-        return Allowance(
-            base=clock.base,
-            increment=clock.increment,
-            moves=clock.moves,
+        return replace(
+            clock,
             movetime=None if self.movetime is None else max(1, round(1000 * self.movetime)),
             nodes=self.nodes,
             depth=self.depth,

@@ -9,13 +9,11 @@ Engines differ in the number of the first rank in moves, and in the letters of p
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar, cast
 
-from variant_ai.core.arena.games.openings import start_of
 from variant_ai.core.arena.players.player import Allowance, Fault, Player, Reply, Turn
 from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.arena.programs.engine_process import (
@@ -33,7 +31,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import CASTLING, move_kind
 from variant_ai.core.rules.shuffled_starts import castles_from_any_files
-from variant_ai.core.rules.text.notation import SanNotation, UciNotation, uci
+from variant_ai.core.rules.text.notation import SanNotation, UciNotation, shifted_ranks
 from variant_ai.core.search.report import MATE, MATE_RANGE
 
 HIGHEST = MATE - MATE_RANGE
@@ -42,7 +40,6 @@ GAME_RESULTS = ("1-0", "0-1", "1/2-1/2")
 XBOARD_TEN = 10
 """Number of ranks from which on XBoard counts from 0."""
 
-_SQUARE = re.compile(r"([a-l])([0-9]{1,2})")
 _SAN, _UCI = SanNotation(), UciNotation()
 
 
@@ -62,8 +59,8 @@ class Coordinates:
                     self._letters[ord(letter.lower())] = piece.also.lower()
 
     def write(self, move: int) -> str:
-        text = uci(self.rules.types, self.rules.spec.board.files, move)
-        return text if self.first_rank == 1 else self._shifted(text, self.first_rank - 1)
+        text = self.rules.uci(move)
+        return text if self.first_rank == 1 else shifted_ranks(text, self.first_rank - 1)
 
     def write_all(self, moves: Sequence[int]) -> list[str]:
         return [self.write(move) for move in moves]
@@ -73,7 +70,7 @@ class Coordinates:
         if self.first_rank == 1:
             return _UCI.read(self.rules, game.position, text)
         try:
-            return _UCI.read(self.rules, game.position, self._shifted(text, 1 - self.first_rank))
+            return _UCI.read(self.rules, game.position, shifted_ranks(text, 1 - self.first_rank))
         except MoveError as error:
             raise MoveError(
                 f"{error}; the engine wrote {text!r}, with ranks from {self.first_rank}"
@@ -83,11 +80,6 @@ class Coordinates:
         """Write a FEN with the engine's letters."""
         board, _, rest = fen.partition(" ")
         return f"{board.translate(self._letters)} {rest}".strip() if self._letters else fen
-
-    @staticmethod
-    def _shifted(text: str, by: int) -> str:
-        """Shift the ranks of all squares in a move."""
-        return _SQUARE.sub(lambda square: f"{square[1]}{int(square[2]) + by}", text)
 
 
 Client = TypeVar("Client", bound=EngineProcess)
@@ -208,7 +200,7 @@ class ProgramPlayer(Player, Generic[Client]):
 
     def _start(self, game: Game) -> str | None:
         """FEN of the game's first position with the engine's letters; None: the variant's start."""
-        fen = start_of(game)
+        fen = game.start_fen
         return fen if fen is None else self.coordinates.fen(fen)
 
     def _without_move(self, game: Game, claim: str) -> Fault:

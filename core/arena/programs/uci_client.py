@@ -7,6 +7,7 @@ UCCI differs from UCI: `ucci`/`ucciok`, options without the words `name` and `va
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,48 +33,25 @@ class UciOption:
 
 _VARIANT_FILE = "variantpath"
 """Option of Fairy-Stockfish: a file that defines variants."""
-UCCI_OPTION_KINDS = {"check", "spin", "combo", "button", "string", "label"}
+_OPTION_WORDS = re.compile(r" (name|type|default|min|max|var)(?= |$)")
 NO_MOVES = ("(none)", "0000", "(null)", "NULL", "none", "")
 """Texts that engines write instead of a move if they find none."""
 
 
 def parse_option(line: str) -> UciOption | None:
     """Parse `option name N type T [default D] [var V]…`; names and values may contain spaces."""
-    fields: dict[str, list[str]] = {"name": [], "type": [], "default": [], "var": []}
-    word = ""
-    for token in line.split()[1:]:
-        if token in fields and (token == "var" or not fields[token]):
-            word = token
-            if token == "var":
-                fields["var"].append("")
-        elif token in ("min", "max"):
-            word = ""
-        elif word == "var":
-            fields["var"][-1] = f"{fields['var'][-1]} {token}".strip()
-        elif word:
-            fields[word].append(token)
-    if not fields["name"] or not fields["type"]:
+    _, *parts = _OPTION_WORDS.split(" ".join(line.split()))
+    words, texts = parts[::2], [text.strip() for text in parts[1::2]]
+    found = dict(zip(reversed(words), reversed(texts), strict=True))  # the first of equal words
+    if not found.get("name") or not found.get("type"):
         return None
-    return UciOption(
-        " ".join(fields["name"]),
-        fields["type"][0],
-        " ".join(fields["default"]),
-        tuple(fields["var"]),
-    )
+    choices = [text for word, text in zip(words, texts, strict=True) if word == "var"]
+    return UciOption(found["name"], found["type"], found.get("default", ""), tuple(choices))
 
 
 def parse_ucci_option(line: str) -> UciOption | None:
-    """Parse `option NAME type T [min N] [max N] [var V]… [default D]`; names and values are
-    words."""
-    words = line.split()
-    if len(words) < 4 or words[2] != "type" or words[3] not in UCCI_OPTION_KINDS:
-        return None
-    choices = tuple(words[i + 1] for i in range(4, len(words) - 1) if words[i] == "var")
-    default = ""
-    if "default" in words[4:]:
-        at = words.index("default", 4)
-        default = words[at + 1] if at + 1 < len(words) else ""
-    return UciOption(words[1], words[3], default, choices)
+    """Parse `option NAME type T [min N] [max N] [var V]… [default D]`."""
+    return parse_option(line.replace("option ", "option name ", 1))
 
 
 class UciClient(EngineProcess):
@@ -142,14 +120,17 @@ class UciClient(EngineProcess):
         if option is None:
             known = sorted(o.name for o in self.options.values())
             raise EngineError(f"engine {self.name}: {unknown('option', name, known)}")
+        self._require_choice(option, value)
+        self.send(
+            f"setoption name {option.name}" + ("" if option.kind == "button" else f" value {value}")
+        )
+
+    def _require_choice(self, option: UciOption, value: str) -> None:
         if option.choices and value not in option.choices:
             listed = sorted(option.choices)
             raise EngineError(
                 f"engine {self.name}: {unknown(f'value of {option.name}', value, listed)}"
             )
-        self.send(
-            f"setoption name {option.name}" + ("" if option.kind == "button" else f" value {value}")
-        )
 
     def value_of(self, name: str) -> str | None:
         """Value that an option has had since the start; None if the engine does not have it."""
@@ -252,10 +233,8 @@ class UcciClient(UciClient):
         """Set an option; UCCI engines may accept options that they do not list. Raises
         EngineError."""
         option = self.options.get(name.lower())
-        if option is not None and option.choices and value not in option.choices:
-            raise EngineError(
-                f"engine {self.name}: option {name} accepts {', '.join(option.choices)}, not {value!r}"
-            )
+        if option is not None:
+            self._require_choice(option, value)
         self.send(f"setoption {name} {value}".rstrip())
 
     def set_variant(self, name: str) -> None:

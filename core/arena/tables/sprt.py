@@ -11,9 +11,8 @@ for each hypothesis, the distribution with its mean score s that fits the result
 = p̂_i / (1 + θ (x_i − s)), x_i the points of outcome i, with θ such that Σ p_i (x_i − s) = 0
 ([Empirical-likelihood] section 2.9).
 
-Outcomes are those of pairs of games with colours exchanged (five: pentanomial), else of single
-games (three: trinomial). All functions accept a leading axis of matches, so many can be simulated
-in one call.
+Outcomes are those of pairs of games with colours exchanged (five: pentanomial). All functions
+accept a leading axis of matches, so many can be simulated in one call.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from variant_ai.core.arena.tables.elo import PAIR_POINTS, Tally, expected_score
+from variant_ai.core.arena.tables.elo import PAIR_POINTS, expected_score
 from variant_ai.core.errors import SettingError
 
 Floats = NDArray[np.float64]
 
-POINTS = {3: np.array((0.0, 0.5, 1.0)), 5: np.array(PAIR_POINTS)}
-"""Mean score a game by number of outcomes: losses, draws, wins; or the pairs."""
+POINTS = np.array(PAIR_POINTS)
+"""Mean score a game of each outcome."""
 UNSEEN = 1e-3
 """Count of an outcome that has not occurred, so that no hypothesis is impossible."""
-STEPS = 100
-PRECISION = 1e-10
+STEPS = 60
+"""Bisections, each of which halves the error."""
 
 Verdict = Literal["H0", "H1"]
 
@@ -86,25 +85,22 @@ class Sprt:
         return math.log((1 - self.beta) / self.alpha)
 
     def llr(self, counts: ArrayLike) -> Floats:
-        """Log-likelihood ratio of outcome counts [..., 3] (losses, draws, wins) or [..., 5]
-        (pairs of 0, 1/2, 1, 3/2, 2 points); shape [...]."""
+        """Log-likelihood ratio of counts of pairs of 0, 1/2, 1, 3/2, 2 points [..., 5]; shape
+        [...]."""
         seen = np.asarray(counts, dtype=np.float64)
-        points = POINTS[seen.shape[-1]]
         share = np.maximum(seen, UNSEEN)
         total = share.sum(axis=-1, keepdims=True)
         share /= total
         logs = [
-            np.log1p(_tilt(share, points - expected_score(elo)) * (points - expected_score(elo)))
+            np.log1p(_tilt(share, POINTS - expected_score(elo)) * (POINTS - expected_score(elo)))
             for elo in (self.elo0, self.elo1)
         ]
         ratio: Floats = (total * share * (logs[0] - logs[1])).sum(axis=-1)
         return np.where(seen.sum(axis=-1) > 0, ratio, 0.0)
 
-    def status(self, results: Tally | Sequence[int]) -> SprtStatus:
-        """State of the test. results: single games, or counts of pairs."""
-        if isinstance(results, Tally):
-            results = (results.losses, results.draws, results.wins)
-        llr = float(self.llr(results))
+    def status(self, counts: Sequence[int]) -> SprtStatus:
+        """State of the test. counts: of pairs, see `llr`."""
+        llr = float(self.llr(counts))
         verdict: Verdict | None = None
         if llr >= self.upper:
             verdict = "H1"
@@ -115,23 +111,14 @@ class Sprt:
 
 def _tilt(share: Floats, distance: Floats) -> Floats:
     """Find θ [..., 1] with Σ p̂_i d_i / (1 + θ d_i) = 0. The sum decreases in θ between the poles
-    −1/max d and −1/min d; Newton's method, with bisection for steps beyond the poles."""
+    −1/max d and −1/min d."""
     shape = (*share.shape[:-1], 1)
     low = np.full(shape, -1.0 / distance.max())
     high = np.full(shape, -1.0 / distance.min())
-    theta = np.zeros(shape)
     for _ in range(STEPS):
-        ratio = distance / (1.0 + theta * distance)
-        value = (share * ratio).sum(axis=-1, keepdims=True)
-        slope = (share * ratio * ratio).sum(axis=-1, keepdims=True)
-        low = np.where(value > 0, theta, low)
-        high = np.where(value > 0, high, theta)
-        step = theta + value / slope
-        step = np.where((step > low) & (step < high), step, (low + high) / 2)
-        moved = float(np.abs(step - theta).max(initial=0.0))
-        theta = step
-        if moved < PRECISION:
-            break
+        theta = (low + high) / 2
+        is_low = (share * distance / (1.0 + theta * distance)).sum(axis=-1, keepdims=True) > 0
+        low, high = np.where(is_low, theta, low), np.where(is_low, high, theta)
     return theta
 
 

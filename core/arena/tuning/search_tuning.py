@@ -18,7 +18,6 @@ test against the present settings, which may end undecided.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,11 +30,11 @@ from numpy.typing import NDArray
 from variant_ai.core.arena.tables.elo import Estimate, Tally, estimate
 from variant_ai.core.arena.tables.sprt import SprtStatus
 from variant_ai.core.arena.tuning.surrogate import Surrogate
-from variant_ai.core.errors import DataError, SettingError, VariantAIError
+from variant_ai.core.errors import SettingError, VariantAIError
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec.declared_setting import Setting
 from variant_ai.core.spec.search_settings import setting
-from variant_ai.core.system.files import write_whole
+from variant_ai.core.system.files import first_settings
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -388,16 +387,7 @@ class Tuner:
             "present": self.plan.present,
             **self.plan.description,
         }
-        path = self.folder / SETTINGS
-        if not path.exists():
-            write_whole(path, json.dumps(decisive, indent=2))
-            return
-        try:
-            before = json.loads(path.read_text("utf-8"))
-        except ValueError as error:
-            raise DataError(f"{path}: {error}") from error
-        if not isinstance(before, dict):
-            raise DataError(f"{path}: a mapping is expected, not {type(before).__name__}")
+        before = first_settings(self.folder / SETTINGS, decisive)
         differs = [key for key in before if before[key] != decisive.get(key)]
         if differs:
             key = differs[0]

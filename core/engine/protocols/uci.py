@@ -42,7 +42,6 @@ SHOWN = 60
 UNREADABLE_NODES = 800
 """Nodes of a search whose limits could not be read: about a second of a large net on one core."""
 _NUMBER = re.compile(r"([+-]?[0-9]{1,15})(\.[0-9]*)?\Z")
-_SQUARE = re.compile(r"([a-l])([0-9]{1,2})")
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,9 @@ class Dialect:
 
     def squares(self, move: str) -> str:
         """Return a move of UCI text with the ranks of this dialect."""
-        return move if self.first_rank == 1 else _SQUARE.sub(_from_zero, move)
+        from variant_ai.core.rules.text.notation import shifted_ranks
+
+        return move if self.first_rank == 1 else shifted_ranks(move, -1)
 
 
 class Uci(Dialect):
@@ -217,10 +218,6 @@ class Cyclone(Dialect):
     name = "cyclone"
     notation = "iccs"
     has_variants = False
-
-
-def _from_zero(match: re.Match[str]) -> str:
-    return f"{match[1]}{int(match[2]) - 1}"
 
 
 _SIMPLE: dict[str, Command] = {

@@ -44,7 +44,6 @@ from variant_ai.core.rules.position import (
     position_key,
 )
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
-from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.rules.verdicts import (
     PLAYERS,
     checkmate_detail,
@@ -121,7 +120,7 @@ class FairyRules(Rules):
     def play(self, position: Position, move: int) -> Position:
         state = self._state(position)
         try:
-            text = uci(self.types, self.spec.board.files, int(move))
+            text = self.uci(int(move))
         except IndexError as error:
             message = f"{move} is not a move integer of the variant (FEN {self.fen(position)})"
             raise MoveError(message) from error
@@ -304,8 +303,7 @@ class FairyRules(Rules):
     def _in_full(self, position: Position, state: State, text: str, move: int) -> str | None:
         """Return the legal move whose text begins with that of an integer that was decoded from a
         move code: a demotion, a wall on the origin of the piece, a pass on another square."""
-        files = self.spec.board.files
-        legal = [uci(self.types, files, int(m)) for m in self._legal(position, state)]
+        legal = [self.uci(int(m)) for m in self._legal(position, state)]
         fits = [written for written in legal if written.startswith(text)]
         if move_kind(move) == PASS:
             fits = fits or [written for written in legal if is_pass(written)]

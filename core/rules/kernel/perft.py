@@ -13,7 +13,6 @@ from variant_ai.core.rules.kernel.move_lists import MoveLists, new_moves
 from variant_ai.core.rules.kernel.movegen import legal_moves_into, new_work
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position, new_position
-from variant_ai.core.rules.text.notation import uci
 
 COMPILED_DEPTH = 3
 """Longer sequences are started in Python, since compiled code does not react to Ctrl-C."""
@@ -71,9 +70,8 @@ def perft(rules: Rules, position: Position, depth: int) -> int:
 
 def divide(rules: Rules, position: Position, depth: int) -> dict[str, int]:
     """Split perft of depth >= 1 by first move (UCI), sorted by move."""
-    files = rules.spec.board.files
     parts = {
-        uci(rules.types, files, int(move)): perft(rules, rules.play(position, int(move)), depth - 1)
+        rules.uci(int(move)): perft(rules, rules.play(position, int(move)), depth - 1)
         for move in rules.legal_moves(position)
     }
     return dict(sorted(parts.items()))

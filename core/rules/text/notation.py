@@ -78,7 +78,7 @@ class UciNotation(Notation):
     name = "uci"
 
     def write(self, rules: Rules, position: Position, move: int) -> str:
-        return uci(rules.types, rules.spec.board.files, move)
+        return rules.uci(move)
 
     def read(self, rules: Rules, position: Position, text: str) -> int:
         found, token = MoveText(self.name, rules, position, text), text.strip()
@@ -239,6 +239,14 @@ def uci(types: PieceTypes, files: int, move: int) -> str:
     return text + wall
 
 
+_SQUARE = re.compile(r"([a-l])([0-9]{1,2})")
+
+
+def shifted_ranks(text: str, by: int) -> str:
+    """Shift the ranks of all squares in a UCI move; `by` -1: ranks from 0."""
+    return _SQUARE.sub(lambda square: f"{square[1]}{int(square[2]) + by}", text)
+
+
 def promotion_suffix(types: PieceTypes, move: int) -> str:
     """`q`, `+`, `-` for a demotion, or nothing if the piece stays the same."""
     if move_kind(move) != PROMOTION:
@@ -379,7 +387,7 @@ class MoveText:
             return int(fits[0])
         if not fits:
             raise self.illegal()
-        listed = ", ".join(uci(types, self.rules.spec.board.files, move) for move in fits)
+        listed = ", ".join(self.rules.uci(move) for move in fits)
         raise self._error("ambiguous", f"it could be {listed}")
 
     def illegal(self) -> MoveError:

@@ -12,7 +12,7 @@ import re
 from variant_ai.core.errors import FenError
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
-from variant_ai.core.rules.text.notation import MoveText, Notation, uci
+from variant_ai.core.rules.text.notation import MoveText, Notation
 
 _UCI_SQUARE = re.compile(r"([a-l])([0-9]{1,2})")
 _USI_DROP = re.compile(r"(?P<piece>[A-Za-z])\*(?P<target>[0-9]{1,2}[a-l])")
@@ -27,7 +27,7 @@ class UsiNotation(Notation):
 
     def write(self, rules: Rules, position: Position, move: int) -> str:
         board = rules.spec.board
-        return usi(uci(rules.types, board.files, move), board.files, board.ranks)
+        return usi(rules.uci(move), board.files, board.ranks)
 
     def read(self, rules: Rules, position: Position, text: str) -> int:
         found, token = MoveText(self.name, rules, position, text), text.strip()

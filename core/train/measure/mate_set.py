@@ -33,7 +33,6 @@ from variant_ai.core.rules.kernel.move_lists import MoveLists, new_moves
 from variant_ai.core.rules.kernel.movegen import VARIANT_ENDS, legal_moves_into, new_work
 from variant_ai.core.rules.kernel.table_layout import NEVER_CHECKS, Tables
 from variant_ai.core.rules.position import POSITION, Position, new_position
-from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec.hashing import rules_hash
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.text_tables import counted
@@ -307,7 +306,6 @@ def measure_mates(
 
 def save_mates(path: str | os.PathLike[str], mates: MateSet, rules: Rules) -> None:
     """Write JSON lines: a header, then one position a line, with moves in UCI."""
-    files = rules.spec.board.files
     head = {
         "format": FORMAT,
         "variant": mates.variant,
@@ -323,7 +321,7 @@ def save_mates(path: str | os.PathLike[str], mates: MateSet, rules: Rules) -> No
         position = mates.positions[k : k + 1]
         line: dict[str, Any] = {
             "fen": rules.fen(position),
-            "mates": [uci(rules.types, files, move) for move in moves],
+            "mates": [rules.uci(move) for move in moves],
             "legal": legal,
         }
         repeated = int(position[0]["repetitions"])
@@ -366,10 +364,7 @@ def load_mates(path: str | os.PathLike[str], rules: Rules) -> MateSet:
         try:
             position = rules.position(line["fen"])
             position[0]["passes"] = line.get("passes", 0)
-            by_name = {
-                uci(rules.types, spec.board.files, move): move
-                for move in rules.legal_moves(position).tolist()
-            }
+            by_name = {rules.uci(move): move for move in rules.legal_moves(position).tolist()}
             mates.append(tuple(sorted(by_name[text] for text in line["mates"])))
             position[0]["repetitions"] = line.get("repetitions", 0)
             last = line.get("last_moves", [])

@@ -306,10 +306,7 @@ def first_moves_picture(sets: Mapping[str, DataSet], rules: Rules) -> Picture | 
 
 
 def _arrows(rules: Rules, moves: Sequence[FirstMove], most: float) -> list[Arrow]:
-    from variant_ai.core.rules.text.notation import uci
-
-    start, files = rules.position(), rules.spec.board.files
-    legal = {uci(rules.types, files, move): move for move in rules.legal_moves(start).tolist()}
+    legal = {rules.uci(move): move for move in rules.legal_moves(rules.position()).tolist()}
     return [Arrow(legal[move.uci], move.share / most) for move in moves if move.uci in legal]
 
 

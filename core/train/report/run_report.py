@@ -18,7 +18,6 @@ from variant_ai.core.inference.int8_check import softmax
 from variant_ai.core.nets.description import activations
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
-from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.system.files import short_names
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.measure.metric_tables import (
@@ -193,7 +192,7 @@ def _position_chapter(
     with suppress(VariantAIError):  # a plugin's net with other parts: its policy can still be shown
         pictures += activation_pictures(net, encoder, rules, position)
     predictor = TorchPredictor(net, torch.device("cpu"))
-    text = "" if played is None else uci(rules.types, rules.spec.board.files, played)
+    text = "" if played is None else rules.uci(played)
     with suppress(VariantAIError):  # a net whose training diverged gives no numbers
         pictures.append(policy_of(predictor, encoder, rules, position, played=text))
     return Chapter(
@@ -264,11 +263,10 @@ def policy_of(
             f"an output of the net for {rules.fen(position)} is not a number: its training diverged"
         )
     shares = softmax(logits)
-    files = rules.spec.board.files
     candidates = [
         Candidate(
             moves[k],
-            write_move(moves[k]) if write_move else uci(rules.types, files, moves[k]),
+            (write_move or rules.uci)(moves[k]),
             float(shares[k]),
         )
         for k in np.argsort(-shares, kind="stable").tolist()

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from variant_ai.core.draw import piece_moves_svg
 from variant_ai.core.draw.layout import CELL
-from variant_ai.core.draw.piece_moves import CAPTURE, HOP, QUIET
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.spec import builtin_specs, load_spec
 
 Square = tuple[int, int]
+SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "site" / "piece_moves.py"
+if not SCRIPT.is_file():
+    pytest.skip("needs the folder docs/ of the sources", allow_module_level=True)
+piece_moves = SimpleNamespace(**runpy.run_path(str(SCRIPT)))
+QUIET, CAPTURE, HOP = piece_moves.QUIET, piece_moves.CAPTURE, piece_moves.HOP
 
 
 def marks(variant: str, symbol: str) -> tuple[int, dict[str, set[Square]]]:
     """Squares on each side of the piece, and the displacements of marks by their colour."""
     spec = load_spec(builtin_specs()[variant])
-    svg = piece_moves_svg(spec.drawing, PieceTypes(spec).by_symbol[symbol], spec.board)
+    svg = piece_moves.piece_moves_svg(spec.drawing, PieceTypes(spec).by_symbol[symbol], spec.board)
     found: dict[str, set[Square]] = {QUIET: set(), CAPTURE: set(), HOP: set()}
     cells = round(float(re.findall(r'viewBox="-2 -2 ([\d.]+)', svg)[0]) / CELL)
     middle = CELL * cells / 2
