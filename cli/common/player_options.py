@@ -173,7 +173,7 @@ def file_openings(
 ) -> tuple[Opening, ...]:
     """Openings of a file: positions of .epd and .fen, `count` lines sampled from a Polyglot book
     (.bin), else the first plies of its games."""
-    from variant_ai.cli.common.notation_options import make_resolver, readers
+    from variant_ai.cli.common.notation_options import make_resolver
     from variant_ai.core.arena.games.openings import (
         BOOK_SUFFIX,
         POSITION_SUFFIXES,
@@ -182,6 +182,7 @@ def file_openings(
         read_positions,
     )
     from variant_ai.core.data.read.game_files import unpacked_suffix
+    from variant_ai.plugins import registry
 
     suffix = unpacked_suffix(path)
     if suffix in POSITION_SUFFIXES:
@@ -189,7 +190,7 @@ def file_openings(
     if suffix == BOOK_SUFFIX:
         return book_lines(path, rules, plies, count=count, seed=seed)
     spec = rules.spec
-    every = list(readers(spec).values())
+    every = list(registry().readers(spec).values())
     return read_lines(path, plies, every, lambda: make_resolver(spec), note)
 
 

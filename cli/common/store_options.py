@@ -102,10 +102,9 @@ def open_store(path: Path, variant: str | None = None, *, quiet: bool = False) -
 
 def rules_and_notation(store: Store, name: str) -> tuple[Rules, Notation]:
     """Rules of the store's variant, and a notation by name. Raises UnknownNameError."""
-    from variant_ai.cli.common.notation_options import load_notation
     from variant_ai.plugins import registry
 
-    return registry().rules(store.spec), load_notation(store.spec, name)
+    return registry().rules(store.spec), registry().notation(store.spec, name)
 
 
 def parse_span(text: str, count: int) -> range:

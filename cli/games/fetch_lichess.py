@@ -21,7 +21,7 @@ from variant_ai.cli.common.console import (
     progress,
     variant_option,
 )
-from variant_ai.cli.common.notation_options import make_resolver, readers
+from variant_ai.cli.common.notation_options import make_resolver
 from variant_ai.cli.common.store_options import StorePath
 from variant_ai.cli.games.import_games import (
     SkipList,
@@ -121,6 +121,7 @@ def lichess(
     from variant_ai.core.data.fetch.monthly_archive import Fetcher
     from variant_ai.core.data.fetch.remote_file import RemoteFile
     from variant_ai.core.data.read.importer import Importer
+    from variant_ai.plugins import registry
 
     spec = load_variant(variant)
     name = site_name or spec.names.get(SITE, (spec.variant,))[0]
@@ -151,7 +152,7 @@ def lichess(
         def make_importer() -> Importer:
             unread.clear()
             return Importer(
-                readers=list(readers(spec).values()),
+                readers=list(registry().readers(spec).values()),
                 make_resolver=partial(make_resolver, spec),
                 conditions=conditions,
                 workers=import_workers(workers),

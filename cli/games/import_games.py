@@ -28,7 +28,7 @@ from variant_ai.cli.common.console import (
     variant_option,
 )
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
-from variant_ai.cli.common.notation_options import load_notation, make_resolver, readers
+from variant_ai.cli.common.notation_options import make_resolver
 from variant_ai.cli.common.store_options import command_digest
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
@@ -139,13 +139,14 @@ def command(
     from variant_ai.core.errors import UnknownNameError
     from variant_ai.core.spec.hashing import rules_hash
     from variant_ai.core.system.child_processes import WorkerPool
+    from variant_ai.plugins import registry
 
     if append and replace:
         raise click.UsageError("--append and --replace exclude each other")
     spec = load_variant(variant)
     if notation is not None:
-        load_notation(spec, notation)
-    table = readers(spec)
+        registry().notation(spec, notation)
+    table = registry().readers(spec)
     if reader is not None and reader not in table:
         raise UnknownNameError("reader", reader, table)
     conditions = import_conditions(options)

@@ -130,7 +130,6 @@ def command(
         given["sprt"] = sprt
     settings = _settings(players, variant, config, given, small=small)
 
-    from variant_ai.cli.common.notation_options import load_notation
     from variant_ai.cli.common.player_options import beside, load_openings, make_player
     from variant_ai.core.arena.match.tournament import Tournament
     from variant_ai.core.arena.tables.crosstable import text
@@ -161,7 +160,7 @@ def command(
         lambda index: make_player(specs[index], rules, settings.seed),
         openings,
         output,
-        load_notation(spec, "san" if spec.hands or spec.castling else "uci"),
+        registry().notation(spec, "san" if spec.hands or spec.castling else "uci"),
     )
     state = _run(tournament, settings)
     if as_json:

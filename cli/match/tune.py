@@ -255,11 +255,11 @@ class _Matches:
         return {"net_digest": player.digest, "openings_digest": digest}
 
     def play(self, match: Match) -> MatchResult:
-        from variant_ai.cli.common.notation_options import load_notation
         from variant_ai.cli.common.player_options import make_player
         from variant_ai.core.arena.match.match_record import tally_of
         from variant_ai.core.arena.match.tournament import Tournament
         from variant_ai.core.arena.tuning.search_tuning import MatchResult
+        from variant_ai.plugins import registry
 
         settings = self._settings(match)
         self._tournament = Tournament(
@@ -268,7 +268,7 @@ class _Matches:
             lambda index: make_player(settings.players[index], self.rules, settings.seed),
             self.openings,
             match.folder,
-            load_notation(self.rules.spec, "uci"),
+            registry().notation(self.rules.spec, "uci"),
         )
         if self.stopped:
             self._tournament.stop()
