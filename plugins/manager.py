@@ -255,27 +255,28 @@ class Registry(PluginHost):
     def usual_evaluator(
         self,
         spec: VariantSpec,
+        model: Path | None = None,
         *,
         evaluator: str = "auto",
         warn: Callable[[str], None],
         **settings: Any,
     ) -> Evaluator:
-        """`evaluator` with the net that comes with the variant. If there is none, `auto` counts the pieces
-        (`best_without_net`), and `warn` gets a sentence."""
+        """`evaluator` with a net, by default the one that comes with the variant. If there is none,
+        `auto` counts the pieces (`best_without_net`), and `warn` gets a sentence."""
+        from variant_ai.core.engine.packaged_nets import first_file
         from variant_ai.core.inference.choosing.evaluator_factory import (
             AUTO,
             WITHOUT_NET,
             best_without_net,
         )
 
-        if evaluator in WITHOUT_NET:
-            return self.evaluator(spec, None, evaluator=evaluator, **settings)
-        looked = self.net_paths(spec)
-        model = next((path for path in looked if path.is_file()), None)
-        if model is None and evaluator == AUTO:
-            places = ", ".join(map(str, looked))
-            evaluator, how = best_without_net(spec)
-            warn(f"no net for {spec.variant} was found ({places}): {how}")
+        if model is None and evaluator not in WITHOUT_NET:
+            looked = self.net_paths(spec)
+            model = first_file(looked)
+            if model is None and evaluator == AUTO:
+                places = ", ".join(map(str, looked))
+                evaluator, how = best_without_net(spec)
+                warn(f"no net for {spec.variant} was found ({places}): {how}")
         return self.evaluator(spec, model, evaluator=evaluator, **settings)
 
     def builders(self) -> dict[str, NetworkBuilder]:

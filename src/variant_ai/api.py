@@ -192,21 +192,18 @@ class Engine(Closing):
 
         self.spec = load_variant(variant)
         self.params = SearchParams.of(self.spec, settings, **overrides)
-        how: dict[str, Any] = {
-            "evaluator": evaluator,
-            "batch": self.params.batch_size,
-            "threads": threads,
-            "device": device,
-            "precision": precision,
-            "log": log,
-        }
         self.rules = _rules_of(self.spec)
-        self.evaluator: Evaluator
-        if model is None:
-            warn = log or functools.partial(warnings.warn, stacklevel=3)
-            self.evaluator = registry().usual_evaluator(self.spec, warn=warn, **how)
-        else:
-            self.evaluator = registry().evaluator(self.spec, home_path(model), **how)
+        self.evaluator: Evaluator = registry().usual_evaluator(
+            self.spec,
+            None if model is None else home_path(model),
+            evaluator=evaluator,
+            batch=self.params.batch_size,
+            threads=threads,
+            device=device,
+            precision=precision,
+            log=log,
+            warn=log or functools.partial(warnings.warn, stacklevel=3),
+        )
         self.search = make_search(self.spec, self.evaluator, self.params, rules=self.rules)
         # An engine that is garbage-collected releases its threads like one that is closed.
         self._release = weakref.finalize(self, self.search.close)
