@@ -22,7 +22,7 @@ from variant_ai.cli.common.console import (
     variant_option,
 )
 from variant_ai.cli.common.notation_options import make_resolver
-from variant_ai.cli.common.store_options import StorePath
+from variant_ai.cli.common.output_files import output_option
 from variant_ai.cli.games.import_games import (
     SkipList,
     import_conditions,
@@ -72,14 +72,7 @@ def fetch() -> None:
     "--from", "first", metavar="YYYY-MM", help="First month; by default the first available."
 )
 @click.option("--to", "last", metavar="YYYY-MM", help="Last month; by default the last available.")
-@click.option(
-    "-o",
-    "--output",
-    type=StorePath(),
-    metavar="STORE",
-    required=True,
-    help="Store to write, or to which missing months are added.",
-)
+@output_option("Store to write, or to which missing months are added.", metavar="STORE")
 @import_options
 @click.option(
     "--url",

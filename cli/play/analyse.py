@@ -35,6 +35,7 @@ from variant_ai.cli.common.search_options import (
 )
 from variant_ai.cli.common.store_options import open_store
 from variant_ai.cli.play.analyse_games import GamesAnalysis
+from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
 
@@ -332,7 +333,6 @@ def _draw(
     png: Path | None,
 ) -> None:
     from variant_ai.core.draw import Arrow, board_svg, png_bytes
-    from variant_ai.core.system.files import write_whole
 
     most = max((line.visits for line in report.lines), default=0)
     arrows = [

@@ -27,7 +27,7 @@ from variant_ai.cli.common.search_options import (
     load_engine,
     net_options,
 )
-from variant_ai.core.errors import MoveError, VariantAIError
+from variant_ai.core.errors import DataError, MoveError, VariantAIError
 from variant_ai.core.spec.catalogue import home_path
 
 if TYPE_CHECKING:
@@ -328,8 +328,6 @@ class _Match:
 
     def save(self, path: Path) -> None:
         """Append the game to a PGN file. Raises DataError if it cannot be written."""
-        from variant_ai.core.errors import DataError
-
         try:
             with path.open("a", encoding="utf-8") as file:
                 file.write(self.pgn())

@@ -362,14 +362,18 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_leaves_no_empty_list_and_is_reported(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "skipped.jsonl"
-    listing = SkipList(str(path), is_default=True)
-    with full_disk():
+    said = r"skipped\.jsonl: File too large"
+    with (
+        full_disk(),
+        pytest.raises(DataError, match=said),
+        SkipList(str(path), is_default=True) as listing,
+    ):
         listing.add(Skip("illegal move", "a.pgn"))
-        with pytest.raises(DataError, match=r"skipped\.jsonl: File too large"):
+        with pytest.raises(DataError, match=said):
             listing.size()
-    assert not path.exists()
+    assert path.read_bytes() == b""
 
 
 def test_a_list_resumes_with_its_store(tmp_path: Path) -> None:
