@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LazyCommand:
+class Own:
     """A command of ours that is not imported yet: its module in `cli/`, and its line in `--help`."""
 
     module: str
@@ -48,54 +48,46 @@ class LazyCommand:
 
 GROUPS = {
     "Play": {
-        "web": LazyCommand("play.web", "Play, analyse and watch nets learn in the browser."),
-        "play": LazyCommand("play.play", "Play against the engine in the terminal."),
-        "engine": LazyCommand("play.engine", "Play for a GUI: UCI, UCCI, UCI-cyclone and USI."),
-        "analyse": LazyCommand(
+        "web": Own("play.web", "Play, analyse and watch nets learn in the browser."),
+        "play": Own("play.play", "Play against the engine in the terminal."),
+        "engine": Own("play.engine", "Play for a GUI: UCI, UCCI, UCI-cyclone and USI."),
+        "analyse": Own(
             "play.analyse", "Analyse a position, or the moves of games, with the search."
         ),
-        "serve": LazyCommand("play.serve", "Analyse positions for other programs, as JSON lines."),
+        "serve": Own("play.serve", "Analyse positions for other programs, as JSON lines."),
     },
     "Variants": {
-        "variants": LazyCommand("variants.variants", "List the variants that can be named."),
-        "spec": LazyCommand("variants.spec", "Show, check or compare specs of variants."),
-        "plugin": LazyCommand("variants.plugin", "Begin a package with a variant of your own."),
-        "perft": LazyCommand(
-            "variants.perft", "Count the sequences of legal moves of a given length."
-        ),
+        "variants": Own("variants.variants", "List the variants that can be named."),
+        "spec": Own("variants.spec", "Show, check or compare specs of variants."),
+        "plugin": Own("variants.plugin", "Begin a package with a variant of your own."),
+        "perft": Own("variants.perft", "Count the sequences of legal moves of a given length."),
     },
     "Games": {
-        "import": LazyCommand("games.import_games", "Read games from files into a game store."),
-        "data": LazyCommand("games.fetch_lichess", "Fetch published games into game stores."),
-        "generate": LazyCommand(
-            "games.generate", "Let a UCI engine play itself into a game store."
-        ),
-        "store": LazyCommand(
-            "games.store", "Show, filter, merge, split, export or verify game stores."
-        ),
-        "stats": LazyCommand("games.stats", "Describe the games of a store."),
+        "import": Own("games.import_games", "Read games from files into a game store."),
+        "data": Own("games.fetch_lichess", "Fetch published games into game stores."),
+        "generate": Own("games.generate", "Let a UCI engine play itself into a game store."),
+        "store": Own("games.store", "Show, filter, merge, split, export or verify game stores."),
+        "stats": Own("games.stats", "Describe the games of a store."),
     },
     "Training": {
-        "train": LazyCommand("train.train", "Train a network on the games of a store."),
-        "reinforce": LazyCommand(
+        "train": Own("train.train", "Train a network on the games of a store."),
+        "reinforce": Own(
             "train.reinforce", "Train a network from nothing, by games against itself."
         ),
-        "evaluate": LazyCommand("train.evaluate", "Measure networks on the games of a store."),
-        "report": LazyCommand("train.report", "Draw a run's pictures and write its report."),
-        "export": LazyCommand("train.export", "Write a network as an ONNX file."),
-        "nets": LazyCommand("train.nets", "List the networks that can be trained."),
+        "evaluate": Own("train.evaluate", "Measure networks on the games of a store."),
+        "report": Own("train.report", "Draw a run's pictures and write its report."),
+        "export": Own("train.export", "Write a network as an ONNX file."),
+        "nets": Own("train.nets", "List the networks that can be trained."),
     },
     "Matches": {
-        "match": LazyCommand(
-            "match.match", "Let engines and nets play matches, with tables and PGN."
-        ),
-        "tune": LazyCommand("match.tune", "Find better search settings by matches."),
-        "openings": LazyCommand("match.openings", "Sample opening lines from the policy of a net."),
+        "match": Own("match.match", "Let engines and nets play matches, with tables and PGN."),
+        "tune": Own("match.tune", "Find better search settings by matches."),
+        "openings": Own("match.openings", "Sample opening lines from the policy of a net."),
     },
     "This installation": {
-        "doctor": LazyCommand("host.doctor", "Check this installation and suggest what to do."),
-        "bench": LazyCommand("host.bench", "Time the search and its parts."),
-        "plugins": LazyCommand("host.plugins", "List plugins and what each registers."),
+        "doctor": Own("host.doctor", "Check this installation and suggest what to do."),
+        "bench": Own("host.bench", "Time the search and its parts."),
+        "plugins": Own("host.plugins", "List plugins and what each registers."),
     },
 }
 """Commands in the groups and the order of `--help`. Each group is a folder of `cli/`."""
@@ -127,7 +119,7 @@ class VariantGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         added = {name: _plugin_commands()[name] for name in sorted(_plugin_commands())}
-        groups: dict[str, Mapping[str, LazyCommand | CommandEntry]]
+        groups: dict[str, Mapping[str, Own | CommandEntry]]
         groups = {**GROUPS, "From plugins": added}
         for title, group in groups.items():
             if group:
