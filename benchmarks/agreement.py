@@ -30,11 +30,12 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from fairy_agreement import check_fairy_engine
+
 from variant_ai.cli.common.console import run_script
 from variant_ai.core.errors import UnknownNameError
 from variant_ai.core.rules.fairy.fairy_stockfish import fairy_variants
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
-from variant_ai.core.testing.fairy_agreement import check_fairy_engine
 from variant_ai.core.testing.game_conformance import check_game_ends
 from variant_ai.core.testing.random_games import Report
 from variant_ai.core.testing.rules_conformance import check_rules, in_child

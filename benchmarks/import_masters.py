@@ -19,7 +19,7 @@ from pathlib import Path
 import zstandard
 
 from variant_ai.cli.common.console import run_script
-from variant_ai.cli.common.notation_options import make_resolver, readers
+from variant_ai.cli.common.notation_options import make_resolver
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.importer import Importer
 from variant_ai.core.rules.pieces import PieceTypes
@@ -48,7 +48,9 @@ def main() -> int:
     spec = registry().variant("xiangqi")
     moves = Moves(PieceTypes(spec))
     importer = Importer(
-        list(readers(spec).values()), partial(make_resolver, spec), workers=chosen.workers
+        list(registry().readers(spec).values()),
+        partial(make_resolver, spec),
+        workers=chosen.workers,
     )
     started = time.monotonic()
     report = importer.run([DATA / "masters-pgn-big5.tar.xz"], moves)

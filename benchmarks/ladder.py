@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 from variant_ai.cli.common.console import run_script
-from variant_ai.cli.common.notation_options import load_notation
 from variant_ai.cli.common.player_options import NO_NET, net_digest
 from variant_ai.core.arena.games.openings import random_lines
 from variant_ai.core.arena.match.match_record import GameEntry, tally_of
@@ -238,7 +237,7 @@ class Ladder:
                 evaluations=self.given.evaluations,
             )
 
-        notation = load_notation(self.spec, "uci")
+        notation = registry().notation(self.spec, "uci")
         return Tournament(settings, self.rules, make_player, self.openings, folder, notation)
 
     def settings(self, nodes: int) -> MatchSettings:

@@ -22,84 +22,72 @@ import click
 
 from variant_ai import __version__
 from variant_ai.cli.common.console import note, plain_ends, reported_errors
-from variant_ai.core.errors import VariantAIError, unknown
+from variant_ai.core.errors import unknown
 from variant_ai.core.system import compilation_progress as compilation
 from variant_ai.core.system.interrupts import answer_signals, command_begins
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from variant_ai.plugins import CommandEntry
 
 
 @dataclass(frozen=True)
-class LazyCommand:
-    """A command that is not imported yet: its place (`module:object`) and its line in `--help`."""
+class Own:
+    """A command of ours that is not imported yet: its module in `cli/`, and its line in `--help`."""
 
-    target: str
+    module: str
     summary: str
-    entry: CommandEntry | None = None
-    """Entry of a plugin's command."""
 
     def load(self) -> click.Command:
-        """Import the command. Raises PluginError if a plugin's cannot be imported."""
-        if self.entry is not None:
-            command = self.entry.load()
-        else:
-            module, _, attribute = self.target.partition(":")
-            command = getattr(importlib.import_module(module), attribute)
-        if not isinstance(command, click.Command):
-            whose = f"plugin {self.entry.plugin!r}: " if self.entry else ""
-            raise VariantAIError(
-                f"{whose}{self.target} is a {type(command).__name__}, not a click command"
-            )
+        """Import the command."""
+        module = importlib.import_module(f"variant_ai.cli.{self.module}")
+        command: click.Command = module.command
         return command
-
-
-def _own(module: str, summary: str) -> LazyCommand:
-    return LazyCommand(f"variant_ai.cli.{module}:command", summary)
 
 
 GROUPS = {
     "Play": {
-        "web": _own("play.web", "Play, analyse and watch nets learn in the browser."),
-        "play": _own("play.play", "Play against the engine in the terminal."),
-        "engine": _own("play.engine", "Play for a GUI: UCI, UCCI, UCI-cyclone and USI."),
-        "analyse": _own(
+        "web": Own("play.web", "Play, analyse and watch nets learn in the browser."),
+        "play": Own("play.play", "Play against the engine in the terminal."),
+        "engine": Own("play.engine", "Play for a GUI: UCI, UCCI, UCI-cyclone and USI."),
+        "analyse": Own(
             "play.analyse", "Analyse a position, or the moves of games, with the search."
         ),
-        "serve": _own("play.serve", "Analyse positions for other programs, as JSON lines."),
+        "serve": Own("play.serve", "Analyse positions for other programs, as JSON lines."),
     },
     "Variants": {
-        "variants": _own("variants.variants", "List the variants that can be named."),
-        "spec": _own("variants.spec", "Show, check or compare specs of variants."),
-        "plugin": _own("variants.plugin", "Begin a package with a variant of your own."),
-        "perft": _own("variants.perft", "Count the sequences of legal moves of a given length."),
+        "variants": Own("variants.variants", "List the variants that can be named."),
+        "spec": Own("variants.spec", "Show, check or compare specs of variants."),
+        "plugin": Own("variants.plugin", "Begin a package with a variant of your own."),
+        "perft": Own("variants.perft", "Count the sequences of legal moves of a given length."),
     },
     "Games": {
-        "import": _own("games.import_games", "Read games from files into a game store."),
-        "data": _own("games.fetch_lichess", "Fetch published games into game stores."),
-        "generate": _own("games.generate", "Let a UCI engine play itself into a game store."),
-        "store": _own("games.store", "Show, filter, merge, split, export or verify game stores."),
-        "stats": _own("games.stats", "Describe the games of a store."),
+        "import": Own("games.import_games", "Read games from files into a game store."),
+        "data": Own("games.fetch_lichess", "Fetch published games into game stores."),
+        "generate": Own("games.generate", "Let a UCI engine play itself into a game store."),
+        "store": Own("games.store", "Show, filter, merge, split, export or verify game stores."),
+        "stats": Own("games.stats", "Describe the games of a store."),
     },
     "Training": {
-        "train": _own("train.train", "Train a network on the games of a store."),
-        "reinforce": _own(
+        "train": Own("train.train", "Train a network on the games of a store."),
+        "reinforce": Own(
             "train.reinforce", "Train a network from nothing, by games against itself."
         ),
-        "evaluate": _own("train.evaluate", "Measure networks on the games of a store."),
-        "report": _own("train.report", "Draw a run's pictures and write its report."),
-        "export": _own("train.export", "Write a network as an ONNX file."),
-        "nets": _own("train.nets", "List the networks that can be trained."),
+        "evaluate": Own("train.evaluate", "Measure networks on the games of a store."),
+        "report": Own("train.report", "Draw a run's pictures and write its report."),
+        "export": Own("train.export", "Write a network as an ONNX file."),
+        "nets": Own("train.nets", "List the networks that can be trained."),
     },
     "Matches": {
-        "match": _own("match.match", "Let engines and nets play matches, with tables and PGN."),
-        "tune": _own("match.tune", "Find better search settings by matches."),
-        "openings": _own("match.openings", "Sample opening lines from the policy of a net."),
+        "match": Own("match.match", "Let engines and nets play matches, with tables and PGN."),
+        "tune": Own("match.tune", "Find better search settings by matches."),
+        "openings": Own("match.openings", "Sample opening lines from the policy of a net."),
     },
     "This installation": {
-        "doctor": _own("host.doctor", "Check this installation and suggest what to do."),
-        "bench": _own("host.bench", "Time the search and its parts."),
-        "plugins": _own("host.plugins", "List plugins and what each registers."),
+        "doctor": Own("host.doctor", "Check this installation and suggest what to do."),
+        "bench": Own("host.bench", "Time the search and its parts."),
+        "plugins": Own("host.plugins", "List plugins and what each registers."),
     },
 }
 """Commands in the groups and the order of `--help`. Each group is a folder of `cli/`."""
@@ -131,7 +119,9 @@ class VariantGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         added = {name: _plugin_commands()[name] for name in sorted(_plugin_commands())}
-        for title, group in {**GROUPS, "From plugins": added}.items():
+        groups: dict[str, Mapping[str, Own | CommandEntry]]
+        groups = {**GROUPS, "From plugins": added}
+        for title, group in groups.items():
             if group:
                 with formatter.section(title):
                     formatter.write_dl([(name, lazy.summary) for name, lazy in group.items()])
@@ -153,7 +143,7 @@ class VariantGroup(click.Group):
 
 
 @cache
-def _plugin_commands() -> dict[str, LazyCommand]:
+def _plugin_commands() -> dict[str, CommandEntry]:
     """Commands added by outside plugins; a plugin cannot replace one of ours.
 
     Without outside plugins the registry need not be built to show `--help`, because our own commands
@@ -164,10 +154,7 @@ def _plugin_commands() -> dict[str, LazyCommand]:
     from variant_ai.plugins import registry
 
     registry().reserve("register_commands", COMMANDS)
-    return {
-        entry.name: LazyCommand(entry.target, entry.summary, entry)
-        for entry in registry().commands.values()
-    }
+    return registry().commands
 
 
 def outside_plugins(own: tuple[str, ...] = ("variant_ai-",)) -> bool:

@@ -20,7 +20,7 @@ registers what it found here.
 from __future__ import annotations
 
 import functools
-import importlib
+import pkgutil
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -76,9 +76,8 @@ class Factories(Generic[T]):
         target = self._targets[name]
         if not isinstance(target, str):
             return self._checked(name, target)
-        module, _, attribute = target.partition(":")
         try:
-            loaded: Callable[..., T] = getattr(importlib.import_module(module), attribute)
+            loaded: Callable[..., T] = pkgutil.resolve_name(target)
         except VariantAIError:
             raise
         except Exception as error:
@@ -95,23 +94,24 @@ class Factories(Generic[T]):
         Raises PluginError if it is no factory of this kind."""
         if not self._interface:
             return factory
-        module, _, attribute = self._interface.partition(":")
-        wanted = getattr(importlib.import_module(module), attribute)
+        wanted = pkgutil.resolve_name(self._interface)
         start = f"the {self.kind} {name!r} of {self._targets[name]!r}"
         if isinstance(factory, type):
             if not issubclass(factory, wanted):
                 raise PluginError(
-                    f"{start} is the class {factory.__name__}, not a {attribute} class"
+                    f"{start} is the class {factory.__name__}, not a {wanted.__name__} class"
                 )
             return factory
         if not callable(factory):
-            raise PluginError(f"{start} is a {type(factory).__name__}, not a {attribute} class")
+            raise PluginError(
+                f"{start} is a {type(factory).__name__}, not a {wanted.__name__} class"
+            )
 
         @functools.wraps(factory)
         def make(*args: Any, **options: Any) -> T:
             made = factory(*args, **options)
             if not isinstance(made, wanted):
-                raise PluginError(f"{start} made a {type(made).__name__}, not a {attribute}")
+                raise PluginError(f"{start} made a {type(made).__name__}, not a {wanted.__name__}")
             return made
 
         return make

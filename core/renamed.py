@@ -38,7 +38,7 @@ _MOVED = (
     (
         "core.rules",
         "core.testing",
-        "conformance=rules_conformance game_conformance fairy_agreement",
+        "conformance=rules_conformance game_conformance",
     ),
     ("core.encoding", "core.testing", "conformance=encoding_conformance"),
     (

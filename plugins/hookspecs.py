@@ -18,7 +18,7 @@ to import as a target, `"package.module:object"`, which is imported when it is u
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,8 @@ import pluggy
 from variant_ai.core.errors import PluginError, VariantAIError
 
 if TYPE_CHECKING:
+    import click
+
     from variant_ai.core.data.read.game_reader import GameReader
     from variant_ai.core.inference import Evaluator, EvaluatorRequest
     from variant_ai.core.nets import NetworkBuilder
@@ -78,9 +80,8 @@ class LazyEntry(Entry):
 
     def load(self) -> Any:
         """The object. Raises PluginError naming plugin and target."""
-        module, _, attribute = self.target.partition(":")
         try:
-            return getattr(importlib.import_module(module), attribute)
+            return pkgutil.resolve_name(self.target)
         except (Exception, SystemExit) as error:
             raise PluginError(
                 f"plugin {self.plugin!r}: cannot load {self.name!r} from {self.target!r}: "
@@ -222,6 +223,15 @@ class EvaluatorEntry(LazyEntry):
 
 class CommandEntry(LazyEntry):
     """A command of `variant-ai`; the target is a click command, `summary` its line in `--help`."""
+
+    def load(self) -> click.Command:
+        """The command. Raises PluginError if it cannot be imported or is no click command."""
+        import click
+
+        command = super().load()
+        if not isinstance(command, click.Command):
+            raise self.error("command", f"is a {type(command).__name__}, not a click command")
+        return command
 
 
 class Hooks(Protocol):

@@ -20,6 +20,7 @@ from variant_ai.plugins.hookspecs import (
     ReaderEntry,
     RulesEntry,
     VariantEntry,
+    VariantsEntry,
 )
 from variant_ai.plugins.host import FACTORIES, PluginHost, PluginInfo
 
@@ -85,27 +86,43 @@ class Registry(PluginHost):
         """Commands of plugins."""
         return self._by_name("register_commands", CommandEntry)
 
-    def readers(self, spec: VariantSpec) -> tuple[ReaderEntry, ...]:
-        """Readers that plugins add for this variant."""
-        entries = self._entries("register_readers", ReaderEntry)
-        return tuple(e for e in entries if e.serves(spec.variant))
+    # --- readers and notations -----------------------------------------------------------------
 
-    def notations(self, spec: VariantSpec) -> tuple[NotationEntry, ...]:
-        """Notations that plugins add for this variant."""
-        entries = self._entries("register_notations", NotationEntry)
-        return tuple(e for e in entries if e.serves(spec.variant))
-
-    def made_readers(self, spec: VariantSpec) -> Made[GameReader]:
-        """The readers that plugins add for this variant, by name.
+    def readers(self, spec: VariantSpec) -> Made[GameReader]:
+        """Readers of games by name in the order in which they are tried: those that plugins add for
+        this variant, then those of every variant.
 
         One that cannot be made is reported and is not among them; asking for it by its name raises
         PluginError with the reason.
         """
-        return self._made("readers", self.readers(spec))
+        from variant_ai.core.data.read.game_reader import core_readers
 
-    def made_notations(self, spec: VariantSpec) -> Made[Notation]:
-        """The notations that plugins add for this variant, like `made_readers`."""
-        return self._made("notations", self.notations(spec))
+        return self._served("readers", ReaderEntry, spec, core_readers())
+
+    def notations(self, spec: VariantSpec) -> Made[Notation]:
+        """Notations by name, like `readers`."""
+        from variant_ai.core.rules.text.notation import core_notations
+
+        return self._served("notations", NotationEntry, spec, core_notations())
+
+    def notation(self, spec: VariantSpec, name: str) -> Notation:
+        """A notation by its name. Raises UnknownNameError, which lists the names, and PluginError."""
+        known = self.notations(spec)
+        try:
+            return known[name]
+        except KeyError:
+            raise UnknownNameError(f"notation of {spec.variant}", name, known) from None
+
+    def _served(
+        self, noun: str, kind: type[VariantsEntry], spec: VariantSpec, of_core: Iterable[Any]
+    ) -> Made[Any]:
+        entries = self._entries(f"register_{noun}", kind)
+        made = self._made(noun, (e for e in entries if e.serves(spec.variant)))
+        for one in of_core:
+            made.setdefault(one.name, one)
+        return made
+
+    # --- what is made of entries ---------------------------------------------------------------
 
     def _made(self, noun: str, entries: Iterable[Any], first: Mapping[str, Any] = {}) -> Made[Any]:
         """Objects of entries by name after those of `first`; entries that fail are reported."""
@@ -169,8 +186,12 @@ class Registry(PluginHost):
         try:
             return make_rules(spec, engine) if entry is None else entry.make(spec)
         except SpecError as error:
-            path = next((path for path, read in self._specs.items() if read is spec), None)
+            path = self._file_of(spec)
             raise error if path is None else in_file(error, path) from error
+
+    def _file_of(self, spec: VariantSpec) -> Path | None:
+        """The file that a spec was read from; None if this registry did not read it."""
+        return next((path for path, read in self._specs.items() if read is spec), None)
 
     def _offer(self) -> None:
         """Register in the core, which looks for no plugins, what can be chosen by name."""
@@ -220,41 +241,42 @@ class Registry(PluginHost):
         if none does."""
         from variant_ai.core.engine.packaged_nets import named_net
 
-        return named_net(named, spec.variant, self.net_paths(spec.variant))
+        return named_net(named, spec.variant, self.net_paths(spec))
 
-    def net_paths(self, variant: str) -> list[Path]:
+    def net_paths(self, spec: VariantSpec) -> list[Path]:
         """Paths of the net that comes with a variant; the first that exists counts."""
         from variant_ai.core.engine.packaged_nets import packaged_net_paths
 
-        entry = self.variants.get(variant)
+        entry = self.entry_of(spec)
         if entry is None:
-            return packaged_net_paths(variant, None)
-        return packaged_net_paths(variant, entry.path, entry.model)
+            return packaged_net_paths(spec.variant, self._file_of(spec))
+        return packaged_net_paths(spec.variant, self._file_of(spec) or entry.path, entry.model)
 
     def usual_evaluator(
         self,
         spec: VariantSpec,
+        model: Path | None = None,
         *,
         evaluator: str = "auto",
         warn: Callable[[str], None],
         **settings: Any,
     ) -> Evaluator:
-        """`evaluator` with the net that comes with the variant. If there is none, `auto` counts the pieces
-        (`best_without_net`), and `warn` gets a sentence."""
+        """`evaluator` with a net, by default the one that comes with the variant. If there is none,
+        `auto` counts the pieces (`best_without_net`), and `warn` gets a sentence."""
+        from variant_ai.core.engine.packaged_nets import first_file
         from variant_ai.core.inference.choosing.evaluator_factory import (
             AUTO,
             WITHOUT_NET,
             best_without_net,
         )
 
-        if evaluator in WITHOUT_NET:
-            return self.evaluator(spec, None, evaluator=evaluator, **settings)
-        looked = self.net_paths(spec.variant)
-        model = next((path for path in looked if path.is_file()), None)
-        if model is None and evaluator == AUTO:
-            places = ", ".join(map(str, looked))
-            evaluator, how = best_without_net(spec)
-            warn(f"no net for {spec.variant} was found ({places}): {how}")
+        if model is None and evaluator not in WITHOUT_NET:
+            looked = self.net_paths(spec)
+            model = first_file(looked)
+            if model is None and evaluator == AUTO:
+                places = ", ".join(map(str, looked))
+                evaluator, how = best_without_net(spec)
+                warn(f"no net for {spec.variant} was found ({places}): {how}")
         return self.evaluator(spec, model, evaluator=evaluator, **settings)
 
     def builders(self) -> dict[str, NetworkBuilder]:

@@ -38,13 +38,7 @@ def cluster_pools(
 
     ray = connect(address)
     wanted = processes or max(2, int(processors_of(ray)))
-
-    def make(
-        count: int, initialiser: Callable[..., None], initargs: tuple[Any, ...]
-    ) -> ClusterPool:
-        return ClusterPool(ray, initialiser, initargs)
-
-    return wanted, make
+    return wanted, lambda count, *start: ClusterPool(ray, *start)
 
 
 def registered_rules(spec: VariantSpec) -> Rules:

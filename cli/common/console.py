@@ -122,15 +122,10 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 """`--json`, passed to the command as `as_json: bool`; print with `print_json`."""
 
-
-def seed_option() -> Callable[[F], F]:
-    """Add `--seed N`, passed to the command as `seed: int`."""
-    return click.option(
-        "--seed",
-        type=click.IntRange(min=0),
-        default=0,
-        help="Seed of all random numbers.",
-    )
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, help="Seed of all random numbers."
+)
+"""`--seed N`, passed to the command as `seed: int`."""
 
 
 def load_variant(name_or_path: str) -> VariantSpec:

@@ -18,7 +18,7 @@ shown, so the module of the command stays quick to import.
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import NoneType
@@ -58,8 +58,7 @@ class ModelCommand(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Parameters of the command. The first call imports the model and adds its options."""
         if self._fields is None:
-            module, _, name = self._model.partition(":")
-            model = getattr(importlib.import_module(module), name)
+            model = pkgutil.resolve_name(self._model)
             options = self._options
             if options is None:
                 extras = {name: _extra(field) for name, field in model.model_fields.items()}
@@ -76,7 +75,7 @@ class ModelCommand(click.Command):
         given: dict[str, Any] = {}
         for path in self._fields or ():
             value = ctx.params.pop(path)
-            if value not in (None, ()):
+            if value is not None:
                 *groups, name = path.split(".")
                 inner = given
                 for group in groups:
@@ -102,7 +101,7 @@ def _option(text: str, path: str, model: type[BaseModel]) -> click.Option:
     if usual not in (None, "", ()) and not isinstance(usual, bool):
         shown = " ".join(map(str, usual)) if isinstance(usual, tuple) else usual
         about += f"  [default: {shown}]"
-    many, kind = _kind(field.annotation, field.metadata)
+    kind = _kind(field.annotation, field.metadata)
     synonyms: dict[str, str] = _extra(field).get("synonyms", {})
     if synonyms:
         kind = click.Choice([*kind.choices, *synonyms])
@@ -113,7 +112,6 @@ def _option(text: str, path: str, model: type[BaseModel]) -> click.Option:
     option = click.Option(
         [flag],
         **how,
-        multiple=many,
         default=None,
         metavar=metavar or None,
         help=about,
@@ -125,37 +123,33 @@ def _option(text: str, path: str, model: type[BaseModel]) -> click.Option:
     return option
 
 
-def _kind(kind: Any, rules: Iterable[Any]) -> tuple[bool, Any]:
-    """Return True if an option of this type may be given several times, and its type for click."""
+def _kind(kind: Any, rules: Iterable[Any]) -> Any:
+    """Return the type for click of an option of this type."""
     if NoneType in get_args(kind):
         kind = next(part for part in get_args(kind) if part is not NoneType)
     parts = get_args(kind)
     if get_origin(kind) is Annotated:
         return _kind(parts[0], _flat(parts[1:]))
     if get_origin(kind) is Literal:
-        return False, click.Choice(parts)
+        return click.Choice(parts)
     if get_origin(kind) is tuple:
-        if parts[-1] is Ellipsis:
-            return True, _kind(parts[0], rules)[1]
-        return False, tuple(_kind(part, ())[1] for part in parts)
+        return tuple(_kind(part, ()) for part in parts)
     if kind is Path:
-        return False, click.Path(path_type=Path)
+        return click.Path(path_type=Path)
     bounds = {
         word: value
         for rule in rules
         for word in ("ge", "gt", "le", "lt")
         if (value := getattr(rule, word, None)) is not None
     }
-    if kind is int and not bounds:
-        return False, int
     if kind in (int, float):
-        return False, (click.IntRange if kind is int else FiniteRange)(
+        return (click.IntRange if kind is int else FiniteRange)(
             min=bounds.get("gt", bounds.get("ge")),
             max=bounds.get("lt", bounds.get("le")),
             min_open="gt" in bounds,
             max_open="lt" in bounds,
         )
-    return False, kind
+    return kind
 
 
 def _flat(rules: Iterable[Any]) -> list[Any]:

@@ -6,11 +6,18 @@ before the work. Folders (`-o FOLDER`) are created, and a play log (`--save`) is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from variant_ai.cli.common.console import fail
+from variant_ai.cli.common.console import FILE, F, fail
+
+
+def output_option(help: str, *, type: click.Path = FILE, metavar: str = "FILE") -> Callable[[F], F]:
+    """Add `-o/--output`, which must be given, passed to the command as `output: Path`."""
+    return click.option("-o", "--output", type=type, required=True, metavar=metavar, help=help)
+
 
 replace_option = click.option("--replace", is_flag=True, help="Overwrite an existing file.")
 

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from variant_ai.cli.common.console import note
+from variant_ai.cli.common.notation_options import make_resolver
+from variant_ai.core.errors import DataError
+from variant_ai.core.spec.catalogue import PACKAGED
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.games.openings import Opening
@@ -75,8 +78,6 @@ def steady_player(
 def require_player(spec: PlayerSpec, folder: Path | None) -> None:
     """Raises EngineError or DataError if a player's program or net does not exist."""
     from variant_ai.core.arena.programs.engine_process import engine_command
-    from variant_ai.core.errors import DataError
-    from variant_ai.core.spec.catalogue import PACKAGED
 
     if spec.command:
         engine_command(spec.command)
@@ -128,7 +129,6 @@ def load_openings(
 ) -> tuple[Opening, ...]:
     """Openings of a match. Files are looked up in the current folder, then in `folder`. Raises
     DataError."""
-    from variant_ai.cli.common.notation_options import make_resolver
     from variant_ai.core.arena.games.openings import (
         line_openings,
         played_out,
@@ -136,7 +136,6 @@ def load_openings(
         sampled_from_store,
     )
     from variant_ai.core.data.store.game_store import Store
-    from variant_ai.core.errors import DataError
 
     found: list[Opening] = []
     if settings.lines:
@@ -173,7 +172,6 @@ def file_openings(
 ) -> tuple[Opening, ...]:
     """Openings of a file: positions of .epd and .fen, `count` lines sampled from a Polyglot book
     (.bin), else the first plies of its games."""
-    from variant_ai.cli.common.notation_options import make_resolver, readers
     from variant_ai.core.arena.games.openings import (
         BOOK_SUFFIX,
         POSITION_SUFFIXES,
@@ -182,6 +180,7 @@ def file_openings(
         read_positions,
     )
     from variant_ai.core.data.read.game_files import unpacked_suffix
+    from variant_ai.plugins import registry
 
     suffix = unpacked_suffix(path)
     if suffix in POSITION_SUFFIXES:
@@ -189,7 +188,7 @@ def file_openings(
     if suffix == BOOK_SUFFIX:
         return book_lines(path, rules, plies, count=count, seed=seed)
     spec = rules.spec
-    every = list(readers(spec).values())
+    every = list(registry().readers(spec).values())
     return read_lines(path, plies, every, lambda: make_resolver(spec), note)
 
 

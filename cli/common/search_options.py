@@ -21,12 +21,12 @@ from variant_ai.cli.common.console import (
     note,
     with_options,
 )
+from variant_ai.core.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:
     from variant_ai.api import Engine
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.game import Game
-    from variant_ai.core.search.settings import SearchParams
     from variant_ai.core.spec.schema import VariantSpec
 
 
@@ -43,7 +43,6 @@ def spec_of_model(model: Path, variant: str | None) -> VariantSpec:
 
     Raises UnknownNameError, DataError.
     """
-    from variant_ai.core.errors import DataError, UnknownNameError
     from variant_ai.core.inference.model_file import ONNX_SUFFIX, read_model_file
     from variant_ai.core.spec.catalogue import PACKAGED
     from variant_ai.core.train.run.checkpoint import find_checkpoint
@@ -93,11 +92,9 @@ class NetChoice:
     """Values of the options of net and search."""
 
     model: Path | None
-    evaluator: str
     batch: int | None
-    threads: int | None
-    device: str
-    precision: str | None
+    how: dict[str, Any]
+    """`evaluator`, `threads`, `device` and `precision`, as `Registry.evaluator` takes them."""
     settings_name: str
     """Of `--settings`: a set of the variant."""
     assignments: tuple[str, ...]
@@ -111,9 +108,10 @@ def net_options(command: F) -> F:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         if (name := kwargs.pop("search")) is not None:
             kwargs["assignments"] = (*kwargs["assignments"], f"algorithm={name}")
-        names = NetChoice.__dataclass_fields__
+        how = {name: kwargs.pop(name) for name in ("evaluator", "threads", "device", "precision")}
+        names = ("model", "batch", "settings_name", "assignments")
         chosen = {name: kwargs.pop(name) for name in names}
-        return command(*args, net=NetChoice(**chosen), **kwargs)
+        return command(*args, net=NetChoice(how=how, **chosen), **kwargs)
 
     add = with_options(
         click.option(
@@ -163,16 +161,6 @@ def net_options(command: F) -> F:
     return add(wrapped)  # type: ignore[return-value]
 
 
-def search_params(spec: VariantSpec, net: NetChoice) -> SearchParams:
-    """Return the chosen set of the spec's settings with those of `--set` and `--batch`.
-
-    Raises UnknownNameError, SettingError.
-    """
-    from variant_ai.core.search.settings import SearchParams
-
-    return SearchParams.of(spec, net.settings_name, **settings_given(net))
-
-
 def settings_given(net: NetChoice) -> dict[str, Any]:
     """Return the settings of `--set` and `--batch`. Raises UnknownNameError, SettingError."""
     batch = {} if net.batch is None else {"batch_size": net.batch}
@@ -205,17 +193,7 @@ def load_evaluator(spec: VariantSpec, net: NetChoice, batch: int) -> Evaluator:
     """
     from variant_ai.plugins import registry
 
-    settings: dict[str, Any] = {
-        "evaluator": net.evaluator,
-        "batch": batch,
-        "threads": net.threads,
-        "device": net.device,
-        "precision": net.precision,
-        "log": note,
-    }
-    if net.model is None:
-        return registry().usual_evaluator(spec, warn=note, **settings)
-    return registry().evaluator(spec, net.model, **settings)
+    return registry().usual_evaluator(spec, net.model, batch=batch, warn=note, log=note, **net.how)
 
 
 def load_engine(
@@ -230,12 +208,9 @@ def load_engine(
     return Engine(
         spec,
         net.model,
-        evaluator=net.evaluator,
-        threads=net.threads,
-        device=net.device,
-        precision=net.precision,
         settings=net.settings_name,
         log=log,
+        **net.how,
         **{**settings_given(net), **overrides},
     )
 

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import fail, load_variant, note, progress, variant_option
-from variant_ai.cli.common.output_files import require_new
+from variant_ai.cli.common.console import (
+    FILE,
+    fail,
+    load_variant,
+    note,
+    progress,
+    variant_option,
+)
+from variant_ai.cli.common.output_files import output_option, require_new
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -23,20 +30,9 @@ if TYPE_CHECKING:
 Indices = Sequence[int]
 
 
-class StorePath(click.Path):
-    """Path of a game store."""
-
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False, path_type=Path)
-
-
-store_argument = click.argument("path", metavar="STORE", type=StorePath())
-stores_argument = click.argument(
-    "paths", metavar="STORE...", type=StorePath(), nargs=-1, required=True
-)
-output_option = click.option(
-    "-o", "--output", type=StorePath(), required=True, metavar="STORE", help="Store to write."
-)
+store_argument = click.argument("path", metavar="STORE", type=FILE)
+stores_argument = click.argument("paths", metavar="STORE...", type=FILE, nargs=-1, required=True)
+new_store_option = output_option("Store to write.", metavar="STORE")
 duplicates_option = click.option(
     "--drop-duplicates",
     is_flag=True,
@@ -102,10 +98,9 @@ def open_store(path: Path, variant: str | None = None, *, quiet: bool = False) -
 
 def rules_and_notation(store: Store, name: str) -> tuple[Rules, Notation]:
     """Rules of the store's variant, and a notation by name. Raises UnknownNameError."""
-    from variant_ai.cli.common.notation_options import load_notation
     from variant_ai.plugins import registry
 
-    return registry().rules(store.spec), load_notation(store.spec, name)
+    return registry().rules(store.spec), registry().notation(store.spec, name)
 
 
 def parse_span(text: str, count: int) -> range:

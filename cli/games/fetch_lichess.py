@@ -21,8 +21,8 @@ from variant_ai.cli.common.console import (
     progress,
     variant_option,
 )
-from variant_ai.cli.common.notation_options import make_resolver, readers
-from variant_ai.cli.common.store_options import StorePath
+from variant_ai.cli.common.notation_options import make_resolver
+from variant_ai.cli.common.output_files import output_option
 from variant_ai.cli.games.import_games import (
     SkipList,
     import_conditions,
@@ -72,14 +72,7 @@ def fetch() -> None:
     "--from", "first", metavar="YYYY-MM", help="First month; by default the first available."
 )
 @click.option("--to", "last", metavar="YYYY-MM", help="Last month; by default the last available.")
-@click.option(
-    "-o",
-    "--output",
-    type=StorePath(),
-    metavar="STORE",
-    required=True,
-    help="Store to write, or to which missing months are added.",
-)
+@output_option("Store to write, or to which missing months are added.", metavar="STORE")
 @import_options
 @click.option(
     "--url",
@@ -121,6 +114,7 @@ def lichess(
     from variant_ai.core.data.fetch.monthly_archive import Fetcher
     from variant_ai.core.data.fetch.remote_file import RemoteFile
     from variant_ai.core.data.read.importer import Importer
+    from variant_ai.plugins import registry
 
     spec = load_variant(variant)
     name = site_name or spec.names.get(SITE, (spec.variant,))[0]
@@ -151,7 +145,7 @@ def lichess(
         def make_importer() -> Importer:
             unread.clear()
             return Importer(
-                readers=list(readers(spec).values()),
+                readers=list(registry().readers(spec).values()),
                 make_resolver=partial(make_resolver, spec),
                 conditions=conditions,
                 workers=import_workers(workers),

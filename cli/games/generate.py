@@ -18,7 +18,6 @@ import click
 from variant_ai.cli.common.cluster_options import cluster_pools, ray_option
 from variant_ai.cli.common.console import (
     EXISTING_FILE,
-    FILE,
     examples,
     fail,
     json_option,
@@ -30,6 +29,7 @@ from variant_ai.cli.common.console import (
     variant_option,
 )
 from variant_ai.cli.common.model_options import ModelCommand
+from variant_ai.cli.common.output_files import output_option
 from variant_ai.cli.common.search_options import name_values
 from variant_ai.core.errors import DataError, EngineError
 from variant_ai.core.system.text_tables import counted
@@ -84,14 +84,7 @@ if TYPE_CHECKING:
     ),
 )
 @variant_option()
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    required=True,
-    metavar="STORE",
-    help="Game store to write.",
-)
+@output_option("Game store to write.", metavar="STORE")
 @click.option(
     "--openings",
     type=EXISTING_FILE,

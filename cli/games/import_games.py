@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,7 @@ from variant_ai.cli.common.cluster_options import cluster_pools, ray_option
 from variant_ai.cli.common.console import (
     COUNT,
     EXIT_INTERRUPTED,
+    F,
     examples,
     fail,
     json_option,
@@ -28,8 +29,9 @@ from variant_ai.cli.common.console import (
     variant_option,
 )
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
-from variant_ai.cli.common.notation_options import load_notation, make_resolver, readers
+from variant_ai.cli.common.notation_options import make_resolver
 from variant_ai.cli.common.store_options import command_digest
+from variant_ai.core.errors import DataError, UnknownNameError, os_reason
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
 
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from variant_ai.core.data.read.game_reader import Skip
     from variant_ai.core.data.read.importer import ImportReport
     from variant_ai.core.data.store.store_writer import Mode
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 MAX_WORKERS = 3
 """Default limit, with which an import uses less than 500 MB."""
@@ -136,16 +136,16 @@ def command(
     from variant_ai.core.data.read.game_files import total_bytes
     from variant_ai.core.data.read.importer import Importer
     from variant_ai.core.data.store.store_writer import StoreWriter
-    from variant_ai.core.errors import UnknownNameError
     from variant_ai.core.spec.hashing import rules_hash
     from variant_ai.core.system.child_processes import WorkerPool
+    from variant_ai.plugins import registry
 
     if append and replace:
         raise click.UsageError("--append and --replace exclude each other")
     spec = load_variant(variant)
     if notation is not None:
-        load_notation(spec, notation)
-    table = readers(spec)
+        registry().notation(spec, notation)
+    table = registry().readers(spec)
     if reader is not None and reader not in table:
         raise UnknownNameError("reader", reader, table)
     conditions = import_conditions(options)
@@ -272,7 +272,7 @@ class SkipList:
         self.file: IO[str] | None = None
 
     def add(self, skip: Skip) -> None:
-        """Add a skip. Raises DataError for errors such as a full disk; an empty list is removed."""
+        """Add a skip. Raises DataError for errors such as a full disk."""
         with self._named_errors():
             if self.file is None:
                 self.file = open(self.path, self.mode, encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
@@ -300,27 +300,14 @@ class SkipList:
 
     @contextlib.contextmanager
     def _named_errors(self) -> Iterator[None]:
-        from variant_ai.core.errors import DataError, os_reason
-
+        """Raise OSErrors as DataErrors, which no reader takes for those of a damaged file."""
         try:
             yield
         except OSError as error:
-            self._close_on_error()
             raise DataError(
                 f"cannot write the list of skipped games {self.path}: "
                 f"{os_reason(error, Path(self.path))}"
             ) from error
-
-    def _close_on_error(self) -> None:
-        """Close the file, and delete it if it is empty."""
-        file, self.file = self.file, None
-        if file is None:
-            return
-        with contextlib.suppress(OSError):
-            file.close()
-        with contextlib.suppress(OSError):
-            if self._exists() and not os.path.getsize(self.path):
-                os.unlink(self.path)
 
     def drop_old(self) -> None:
         """Delete the list of an earlier store with the same name if there is no skip now."""

@@ -11,6 +11,7 @@ import click
 
 from variant_ai.cli.common.console import (
     COUNT,
+    FILE,
     FOLDER,
     examples,
     json_option,
@@ -21,7 +22,6 @@ from variant_ai.cli.common.console import (
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
 from variant_ai.cli.common.notation_options import notation_option
 from variant_ai.cli.common.store_options import (
-    StorePath,
     any_variant_option,
     open_store,
     rules_and_notation,
@@ -67,7 +67,7 @@ BAR = 40
 @click.option(
     "--beside",
     multiple=True,
-    type=StorePath(),
+    type=FILE,
     metavar="STORE",
     help="Another store of the variant, with the same conditions, for comparison in the pictures. "
     "Repeatable.",

@@ -137,25 +137,19 @@ def _show_store(store: Store, as_json: bool) -> None:
 
 def _conditions(run: Run) -> list[tuple[str, object]]:
     """Conditions of the games of a run, and of the stores that they were copied from."""
+    from variant_ai.core.data.filters import conditions_text
+
     facts: list[tuple[str, object]] = []
     for parent in run.parents:
         facts.append(("  from store", f"{parent.content_hash}, {counted(parent.games, 'game')}"))
         for earlier in parent.runs:
             facts += [(f"  {name}", value) for name, value in _conditions(earlier)]
     if run.conditions:
-        facts.append(("  conditions", _text(run.conditions)))
+        facts.append(("  conditions", conditions_text(run.conditions)))
     facts += [("  dropped", f"{count:,} {why}") for why, count in run.dropped.items()]
     if run.interrupted:
         facts.append(("  ended", "by an interrupt, before the end of its sources"))
     return facts
-
-
-def _text(conditions: dict[str, Any]) -> str:
-    parts = []
-    for name, value in conditions.items():
-        shown = " ".join(map(str, value)) if isinstance(value, list) else value
-        parts.append(name.replace("_", " ") + ("" if value is True else f" {shown}"))
-    return ", ".join(parts)
 
 
 def _list_games(store: Store, games: Indices, as_json: bool) -> None:

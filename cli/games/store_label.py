@@ -22,8 +22,8 @@ from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.store_options import (
     command_digest,
+    new_store_option,
     open_store,
-    output_option,
     store_argument,
 )
 from variant_ai.core.errors import EngineError
@@ -58,7 +58,7 @@ SHARD_GAMES = 50
     ),
 )
 @store_argument
-@output_option
+@new_store_option
 @click.option(
     "--engine",
     metavar="PLAYER",

@@ -12,21 +12,20 @@ from variant_ai.cli.common.console import (
     FOLDER,
     FiniteRange,
     examples,
-    fail,
     json_option,
     print_json,
     print_table,
     seed_option,
 )
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
-from variant_ai.cli.common.output_files import replace_option
+from variant_ai.cli.common.output_files import output_option, replace_option
 from variant_ai.cli.common.store_options import (
     Indices,
     copy_games,
     duplicates_option,
+    new_store_option,
     new_writer,
     open_store,
-    output_option,
     store_argument,
     stores_argument,
 )
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     ),
 )
 @store_argument
-@output_option
+@new_store_option
 @filter_options
 @duplicates_option
 @replace_option
@@ -80,7 +79,7 @@ def filter_(
     )
 )
 @stores_argument
-@output_option
+@new_store_option
 @duplicates_option
 @replace_option
 @json_option
@@ -114,13 +113,10 @@ def merge(
     )
 )
 @store_argument
-@click.option(
-    "-o",
-    "--output",
+@output_option(
+    "Folder for train.store, validation.store and test.store; created if missing.",
     type=FOLDER,
-    required=True,
     metavar="FOLDER",
-    help="Folder for train.store, validation.store and test.store; created if missing.",
 )
 @click.option(
     "--by",
@@ -147,7 +143,7 @@ def merge(
     help="Years (2008, 2008-2010, 2010-, none) or sources (with * and ?) for validation.",
 )
 @click.option("--test-on", multiple=True, metavar="KEYS", help="Years or sources for test.")
-@seed_option()
+@seed_option
 @replace_option
 @json_option
 def split(
@@ -173,7 +169,7 @@ def split(
     plan = SplitPlan(by, validation, test, validation_on, test_on, seed)  # type: ignore[arg-type]
     store = open_store(path)
     subsets = [(name, games) for name, games in split_games(store, plan) if len(games)]
-    _make_folder(output)
+    output.mkdir(parents=True, exist_ok=True)
     targets = {name: output / f"{name}.store" for name, _ in subsets}
     with contextlib.ExitStack() as stack:
         writers = []
@@ -200,13 +196,6 @@ def split(
     print_table(
         ["subset", "games", "share", "plies", "store"], shown, right=["games", "share", "plies"]
     )
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        fail(f"cannot create the folder {folder}: {error.strerror}")
 
 
 def _copy(

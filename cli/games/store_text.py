@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
+    FILE,
     examples,
     fail,
     json_option,
@@ -20,7 +21,6 @@ from variant_ai.cli.common.game_filter_options import filter_options, game_filte
 from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.store_options import (
     Indices,
-    StorePath,
     any_variant_option,
     open_store,
     parse_span,
@@ -28,6 +28,7 @@ from variant_ai.cli.common.store_options import (
     store_argument,
     stores_argument,
 )
+from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    type=StorePath(),
+    type=FILE,
     metavar="FILE",
     help="File to write; .gz, .bz2, .xz and .zst are compressed.  [default: standard output]",
 )
@@ -110,8 +111,6 @@ FORMATS = {".pgn": "pgn", ".jsonl": "jsonl", ".ndjson": "jsonl", ".uci": "moves"
 
 
 def _format(given: str | None, output: Path | None) -> str:
-    from variant_ai.core.errors import UnknownNameError
-
     known = sorted(set(FORMATS.values()))
     if given is not None:
         if given not in known:
@@ -167,8 +166,6 @@ def verify(paths: tuple[Path, ...], moves: bool, variant: str | None, as_json: b
 
 def _verified(path: Path, moves: bool, variant: str | None) -> dict[str, Any]:
     """Contents of a store, and an error message if there is a problem."""
-    from variant_ai.core.errors import VariantAIError
-
     report: dict[str, Any] = {"path": str(path), "games": None, "plies": None, "problem": None}
     try:
         store = open_store(path, variant, quiet=True)
@@ -189,7 +186,6 @@ def _verified(path: Path, moves: bool, variant: str | None) -> dict[str, Any]:
 def _check_moves(store: Store, count: Callable[[], None]) -> None:
     """Raises DataError at the first move, played or searched, that is not legal."""
     from variant_ai.core.data.write.text_output import positions_of
-    from variant_ai.core.errors import DataError
 
     rules, notation = rules_and_notation(store, "uci")
     for number, record in enumerate(store.games(), 1):

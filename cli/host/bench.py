@@ -25,7 +25,7 @@ from variant_ai.cli.common.search_options import (
     fail_if_over,
     load_evaluator,
     net_options,
-    search_params,
+    settings_given,
 )
 from variant_ai.core.system.interrupts import stop_on_signal
 
@@ -91,10 +91,11 @@ def command(
     from variant_ai.core.analysis.search_speed import measure
     from variant_ai.core.rules.fairy.fairy_workers import workers_of
     from variant_ai.core.rules.game import Game
+    from variant_ai.core.search.settings import SearchParams
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
-    params = search_params(spec, net)
+    params = SearchParams.of(spec, net.settings_name, **settings_given(net))
     rules = registry().rules(spec)
     workers = workers_of(rules, rules_workers)
     game = Game(rules, fen)

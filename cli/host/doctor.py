@@ -24,6 +24,7 @@ from variant_ai.cli.common.console import (
     note,
     print_json,
 )
+from variant_ai.core.errors import EngineError, SpecError, VariantAIError
 from variant_ai.core.system.text_tables import WIDTH, counted
 
 DISTRIBUTION = "variant-ai"
@@ -228,7 +229,6 @@ def _check_devices(broken: set[str]) -> Iterator[Check]:
 def _gpu_error() -> str:
     """The error of onnxruntime when it runs a packaged net on the first GPU; empty if it works."""
     from variant_ai import variants
-    from variant_ai.core.errors import VariantAIError
     from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
 
     net = next(path for folder in variants.__path__ for path in Path(folder).glob("*/model.onnx"))
@@ -285,7 +285,6 @@ def _check_cache(broken: set[str]) -> Iterator[Check]:
 
 def _check_engines() -> Iterator[Check]:
     from variant_ai.core.arena.programs.engine_process import engine_command
-    from variant_ai.core.errors import EngineError
 
     for name in ENGINES:
         try:
@@ -328,7 +327,6 @@ def _check_nets(broken: set[str]) -> Iterator[Check]:
     """Choose the fastest evaluator of each packaged net, so that later starts need not measure."""
     if broken & {"numpy", "numba", "onnx", "onnxruntime"}:
         return
-    from variant_ai.core.errors import VariantAIError
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.core.spec.catalogue import PACKAGED
     from variant_ai.plugins import registry
@@ -351,7 +349,6 @@ def _check_nets(broken: set[str]) -> Iterator[Check]:
 
 
 def _check_variants(seconds: float, broken: set[str]) -> Iterator[Check]:
-    from variant_ai.core.errors import SpecError, VariantAIError
     from variant_ai.plugins import registry
 
     if broken & {"numpy", "numba", "pyffish", "torch"}:

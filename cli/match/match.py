@@ -22,6 +22,8 @@ from variant_ai.cli.common.console import (
     variant_option,
 )
 from variant_ai.cli.common.model_options import ModelCommand
+from variant_ai.cli.common.output_files import output_option
+from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
 
@@ -70,13 +72,10 @@ if TYPE_CHECKING:
     type=EXISTING_FILE,
     help="YAML file with the settings of the match; other options override the file.",
 )
-@click.option(
-    "-o",
-    "--output",
+@output_option(
+    "Folder of the games and tables; an interrupted match in it is resumed.",
     type=FOLDER,
-    required=True,
     metavar="FOLDER",
-    help="Folder of the games and tables; an interrupted match in it is resumed.",
 )
 @click.option(
     "--small",
@@ -130,11 +129,9 @@ def command(
         given["sprt"] = sprt
     settings = _settings(players, variant, config, given, small=small)
 
-    from variant_ai.cli.common.notation_options import load_notation
     from variant_ai.cli.common.player_options import beside, load_openings, make_player
     from variant_ai.core.arena.match.tournament import Tournament
     from variant_ai.core.arena.tables.crosstable import text
-    from variant_ai.core.errors import DataError
     from variant_ai.plugins import registry
 
     spec = registry().variant(settings.variant)
@@ -161,7 +158,7 @@ def command(
         lambda index: make_player(specs[index], rules, settings.seed),
         openings,
         output,
-        load_notation(spec, "san" if spec.hands or spec.castling else "uci"),
+        registry().notation(spec, "san" if spec.hands or spec.castling else "uci"),
     )
     state = _run(tournament, settings)
     if as_json:
@@ -184,7 +181,6 @@ def command(
 def _installed(players: Any) -> Any:
     """Return the players without optional ones whose program is missing, and print these."""
     from variant_ai.core.arena.programs.engine_process import engine_command
-    from variant_ai.core.errors import EngineError
 
     if not isinstance(players, list):
         return players
@@ -204,8 +200,6 @@ def _installed(players: Any) -> Any:
 @contextlib.contextmanager
 def _with_needs(needs: str) -> Iterator[None]:
     """Add the `needs` of the match's file to an error about something missing."""
-    from variant_ai.core.errors import DataError, EngineError
-
     try:
         yield
     except (DataError, EngineError) as error:
@@ -226,7 +220,6 @@ def _settings(
     from variant_ai.cli.common.player_options import require_player
     from variant_ai.core.arena.match.match_settings import LIMITS, settings_of, small_scale
     from variant_ai.core.arena.players.player_spec import parse_player, read_yaml
-    from variant_ai.core.errors import SettingError
 
     settings: dict[str, Any] = {}
     if config is not None:

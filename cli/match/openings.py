@@ -12,7 +12,6 @@ import click
 from variant_ai.cli.common.console import (
     COUNT,
     EXISTING_FILE,
-    FILE,
     FiniteRange,
     NetPath,
     examples,
@@ -24,7 +23,7 @@ from variant_ai.cli.common.console import (
     seed_option,
     variant_option,
 )
-from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.cli.common.output_files import output_option, replace_option, require_new
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.games.openings import Opening, Priors
@@ -82,16 +81,9 @@ LINES = 1000
     default=16,
     help="Maximum plies of a book's lines.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    required=True,
-    metavar="FILE",
-    help="File to write: a line of UCI moves for each opening.",
-)
+@output_option("File to write: a line of UCI moves for each opening.")
 @replace_option
-@seed_option()
+@seed_option
 @json_option
 def command(
     model: Path | None,

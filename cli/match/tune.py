@@ -22,7 +22,9 @@ from variant_ai.cli.common.console import (
     seed_option,
     variant_option,
 )
+from variant_ai.cli.common.output_files import output_option
 from variant_ai.cli.common.search_options import parse_settings
+from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
 
@@ -119,15 +121,12 @@ CANDIDATE, PRESENT = "candidate", "present"
     help="Program that runs the net, as in `match`.",
 )
 @click.option("--concurrency", type=COUNT, help="Games at a time.  [default: one per core]")
-@click.option(
-    "-o",
-    "--output",
+@output_option(
+    "Folder of trials and results; an interrupted tuning in it is resumed.",
     type=FOLDER,
-    required=True,
     metavar="FOLDER",
-    help="Folder of trials and results; an interrupted tuning in it is resumed.",
 )
-@seed_option()
+@seed_option
 @json_option
 def command(
     variant: str,
@@ -255,11 +254,11 @@ class _Matches:
         return {"net_digest": player.digest, "openings_digest": digest}
 
     def play(self, match: Match) -> MatchResult:
-        from variant_ai.cli.common.notation_options import load_notation
         from variant_ai.cli.common.player_options import make_player
         from variant_ai.core.arena.match.match_record import tally_of
         from variant_ai.core.arena.match.tournament import Tournament
         from variant_ai.core.arena.tuning.search_tuning import MatchResult
+        from variant_ai.plugins import registry
 
         settings = self._settings(match)
         self._tournament = Tournament(
@@ -268,7 +267,7 @@ class _Matches:
             lambda index: make_player(settings.players[index], self.rules, settings.seed),
             self.openings,
             match.folder,
-            load_notation(self.rules.spec, "uci"),
+            registry().notation(self.rules.spec, "uci"),
         )
         if self.stopped:
             self._tournament.stop()
@@ -338,7 +337,6 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
     """Print the results, and write the picture and the settings for a spec."""
     from variant_ai.core.arena.tuning.search_tuning import PICTURE, RESULT, spec_text
     from variant_ai.core.arena.tuning.tuning_picture import draw, importances
-    from variant_ai.core.system.files import write_whole
 
     facts: dict[str, Any] = {"trials": len(outcome.trials)}
     if outcome.surrogate is not None:

@@ -23,7 +23,7 @@ from variant_ai.cli.common.console import (
     progress,
     variant_option,
 )
-from variant_ai.cli.common.notation_options import load_notation, notation_option
+from variant_ai.cli.common.notation_options import notation_option
 from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.search_options import (
     NetChoice,
@@ -35,6 +35,7 @@ from variant_ai.cli.common.search_options import (
 )
 from variant_ai.cli.common.store_options import open_store
 from variant_ai.cli.play.analyse_games import GamesAnalysis
+from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
 
@@ -133,10 +134,11 @@ def command(
     finished part.
     """
     from variant_ai.api import Position
+    from variant_ai.plugins import registry
 
     from_file = len(what) == 1 and is_file(what[0])
     spec = _spec_of(what[0], variant) if from_file else load_variant(_require_variant(variant))
-    chosen = load_notation(spec, notation)
+    chosen = registry().notation(spec, notation)
     _check_usage(what, from_file, moves, [p for p in (svg, png) if p], number, output, replace)
     game = None
     if not from_file:
@@ -331,7 +333,6 @@ def _draw(
     png: Path | None,
 ) -> None:
     from variant_ai.core.draw import Arrow, board_svg, png_bytes
-    from variant_ai.core.system.files import write_whole
 
     most = max((line.visits for line in report.lines), default=0)
     arrows = [

@@ -17,7 +17,7 @@ from variant_ai.cli.common.console import (
     print_table,
     progress,
 )
-from variant_ai.cli.common.notation_options import make_resolver, readers
+from variant_ai.cli.common.notation_options import make_resolver
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -67,10 +67,11 @@ class GamesAnalysis:
         from variant_ai.core.data.store.blocks import is_store
         from variant_ai.core.data.store.game_store import Store
         from variant_ai.core.data.write.text_output import text_file
+        from variant_ai.plugins import registry
 
         spec = self.rules.spec
         importer = Importer(
-            readers=list(readers(spec).values()),
+            readers=list(registry().readers(spec).values()),
             make_resolver=lambda: make_resolver(spec),
             on_skip=lambda skip: note(f"not read: {skip.detail or skip.reason}"),
             stop=lambda: self.interrupt() or self._has_all(),

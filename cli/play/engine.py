@@ -38,7 +38,7 @@ from variant_ai.core.system.interrupts import answer_signals, command_begins
 if TYPE_CHECKING:
     from variant_ai.core.engine.engine_builder import EngineBuilder
     from variant_ai.core.engine.line_io import InputLine
-    from variant_ai.core.spec.schema import VariantSpec
+    from variant_ai.plugins import Registry
 
 
 SWITCH_INTERVAL = 0.0005
@@ -190,16 +190,16 @@ def _engine_builder(variant: str | None, model: Path | None) -> tuple[EngineBuil
         from variant_ai.plugins import registry
 
         files.update({name: entry.path for name, entry in registry().variants.items()})
-    extra: dict[str, Path] = {}
+    given: dict[str, Path] = {}
     if variant is not None and Path(variant).suffix in SPEC_SUFFIXES:
         path = home_path(variant)
         if not path.is_file():
             fail(f"{path}: there is no such file")
         variant = spec_names(path).variant or path.stem
-        extra[variant] = path
-    files.update(extra)
+        given[variant] = path
+    files.update(given)
     default = next((name for name in builtin_plugins() if name in files), min(files))
-    builder = EngineBuilder(files, default, lambda: _Source(extra), model=model)
+    builder = EngineBuilder(files, default, _registry, given=given, model=model)
     if variant is not None:
         name = builder.resolve_name(variant)
         if name not in files:
@@ -210,26 +210,10 @@ def _engine_builder(variant: str | None, model: Path | None) -> tuple[EngineBuil
     return builder, variant
 
 
-class _Source:
-    """The plugin registry, and the spec that was given as a file."""
+def _registry() -> Registry:
+    from variant_ai.plugins import registry
 
-    def __init__(self, extra: dict[str, Path]) -> None:
-        from variant_ai.plugins import registry
-
-        self._registry = registry()
-        self._extra = extra
-        self.rules = self._registry.rules
-        self.evaluator = self._registry.evaluator
-
-    def variant(self, name: str) -> VariantSpec:
-        path = self._extra.get(name)
-        return self._registry.variant(name if path is None else str(path))
-
-    def net_paths(self, name: str) -> list[Path]:
-        from variant_ai.core.engine.packaged_nets import packaged_net_paths
-
-        path = self._extra.get(name)
-        return self._registry.net_paths(name) if path is None else packaged_net_paths(name, path)
+    return registry()
 
 
 def main() -> None:

@@ -19,12 +19,7 @@ from variant_ai.cli.common.console import (
     note,
     variant_option,
 )
-from variant_ai.cli.common.notation_options import (
-    fen_option,
-    load_notation,
-    notation_option,
-    notations,
-)
+from variant_ai.cli.common.notation_options import fen_option, notation_option
 from variant_ai.cli.common.output_files import require_folder
 from variant_ai.cli.common.search_options import (
     NetChoice,
@@ -32,7 +27,7 @@ from variant_ai.cli.common.search_options import (
     load_engine,
     net_options,
 )
-from variant_ai.core.errors import MoveError, VariantAIError
+from variant_ai.core.errors import DataError, MoveError, VariantAIError
 from variant_ai.core.spec.catalogue import home_path
 
 if TYPE_CHECKING:
@@ -103,6 +98,7 @@ def command(
     """
     from variant_ai.api import Position
     from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled, shuffled_start
+    from variant_ai.plugins import registry
 
     if save is not None:
         require_folder(save)
@@ -126,7 +122,7 @@ def command(
         limits = Limits(simulations=strength.nodes, movetime=limits.movetime)
     chosen = {"first": 0, "second": 1, "none": -1, "random": random.randrange(2)}[side]
     with load_engine(spec, net, **weaker) as engine:
-        written = load_notation(spec, notation)
+        written = registry().notation(spec, notation)
         match = _Match(engine, position.game, limits, written, chosen, signs=signs)
         try:
             match.play()
@@ -168,7 +164,9 @@ class _Match:
         self.flipped = side == 1
         self.resigned: int | None = None
         """Colour that has resigned."""
-        every = notations(self.spec)
+        from variant_ai.plugins import registry
+
+        every = registry().notations(self.spec)
         self._notations = sorted(every.values(), key=lambda one: one.name != "uci")  # UCI first
         self._commands: dict[str, Callable[[str], None]] = {
             "moves": self._moves,
@@ -330,8 +328,6 @@ class _Match:
 
     def save(self, path: Path) -> None:
         """Append the game to a PGN file. Raises DataError if it cannot be written."""
-        from variant_ai.core.errors import DataError
-
         try:
             with path.open("a", encoding="utf-8") as file:
                 file.write(self.pgn())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,49 +16,13 @@ from variant_ai import __version__
 from variant_ai.core.errors import VariantAIError
 
 if TYPE_CHECKING:
-    from variant_ai.core.data.read.game_reader import GameReader
     from variant_ai.core.engine.json_service import VariantEngine
-    from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.spec.schema import VariantSpec
 
 TREE_MB = 192
 """Memory of each engine's tree; there are at most KEPT_ENGINES engines."""
 GIVES_WAY = 5
 """Niceness of a search beside the processes that answer clicks."""
-
-
-class RegistrySource:
-    """The part of the plugin registry that the page needs."""
-
-    def __init__(self) -> None:
-        from variant_ai.plugins import registry
-
-        self._registry = registry()
-        self.spec = self._registry.variant
-        self.rules = self._registry.rules
-
-    def names(self) -> list[str]:
-        return list(self._registry.variants)
-
-    def text(self, name: str) -> str:
-        from variant_ai.core.spec.files.yaml_reader import read_text
-
-        return read_text(self._registry.path(name), "a variant spec")
-
-    def has_net(self, spec: VariantSpec) -> bool:
-        from variant_ai.core.engine.packaged_nets import first_file
-
-        return first_file(self._registry.net_paths(spec.variant)) is not None
-
-    def notations(self, spec: VariantSpec) -> Mapping[str, Notation]:
-        from variant_ai.cli.common.notation_options import notations
-
-        return notations(spec)
-
-    def readers(self, spec: VariantSpec) -> Sequence[GameReader]:
-        from variant_ai.cli.common.notation_options import readers
-
-        return list(readers(spec).values())
 
 
 def make_engine(name: str) -> VariantEngine:
@@ -135,8 +99,9 @@ def main(kind: str, *folders: str) -> None:
         actions = RunService([Path(folder) for folder in folders]).actions
     else:
         from variant_ai.core.web.board_service import BoardService
+        from variant_ai.plugins import registry
 
-        actions = BoardService(RegistrySource()).actions
+        actions = BoardService(registry()).actions
     for line in read_lines(0):
         if write.is_broken:
             return

@@ -27,6 +27,8 @@ from variant_ai.cli.common.console import (
 from variant_ai.cli.common.network_options import device_option, let_threads_sleep
 from variant_ai.cli.common.search_options import net_and_spec
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
+from variant_ai.core.errors import DataError
+from variant_ai.core.system.files import short_names
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -116,7 +118,7 @@ def policy_labels(context: click.Context, option: click.Parameter, word: str | N
     default=256,
     help="Positions computed at a time.",
 )
-@seed_option()
+@seed_option
 @device_option
 @json_option
 def command(
@@ -308,7 +310,6 @@ def _value_weight(models: list[Model], spec: VariantSpec) -> float:
 
 def _training_of(model: Model) -> TrainConfig | None:
     """The configuration of a net's training, if it lies in a run directory."""
-    from variant_ai.core.errors import DataError
     from variant_ai.core.train.run.run_folder import run_config
 
     try:
@@ -365,7 +366,6 @@ def _counts(
 
 
 def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:
-    from variant_ai.core.system.files import short_names
     from variant_ai.core.train.pictures import write_pictures
     from variant_ai.core.train.pictures.quality_pictures import quality_pictures
 
@@ -378,7 +378,6 @@ def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:
 
 
 def _print(models: list[Model], found: Evaluation) -> None:
-    from variant_ai.core.system.files import short_names
     from variant_ai.core.train.measure.metric_tables import (
         BASELINE,
         CALIBRATION,

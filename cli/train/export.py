@@ -23,7 +23,7 @@ from variant_ai.cli.common.console import (
     variant_option,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
-from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.cli.common.output_files import output_option, replace_option, require_new
 from variant_ai.cli.common.search_options import net_and_spec, spec_of_model
 from variant_ai.core.system.text_tables import counted
 
@@ -45,13 +45,7 @@ BATCH = 64
     )
 )
 @click.argument("model", metavar="CHECKPOINT|FILE|packaged", type=PATH)
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    required=True,
-    help="The file to write.",
-)
+@output_option("The file to write.")
 @click.option(
     "--precision",
     type=click.Choice(["fp32", "fp16", "int8"]),
@@ -83,7 +77,7 @@ BATCH = 64
     "in fp32; by default as little as needed to keep the net's choices.",
 )
 @variant_option(required=False, help="Reject a checkpoint of another variant or spec.")
-@seed_option()
+@seed_option
 @replace_option
 @json_option
 def command(

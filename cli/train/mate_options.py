@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from variant_ai.cli.common.console import (
     COUNT,
-    FILE,
+    F,
     examples,
     fail,
     json_option,
@@ -21,7 +20,7 @@ from variant_ai.cli.common.console import (
     progress,
     seed_option,
 )
-from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.cli.common.output_files import output_option, replace_option, require_new
 from variant_ai.cli.common.store_options import (
     any_variant_option,
     open_store,
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from variant_ai.core.data.sample.sampler import Sampler
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.train.measure.mate_set import MateSet
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def mates_option(command: F) -> F:
@@ -83,21 +80,14 @@ def read_or_find_mates(given: str, rules: Rules, source: Sampler | MixedSampler 
     ),
 )
 @store_argument
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    required=True,
-    metavar="FILE",
-    help="File to write, with a line of JSON for each position.",
-)
+@output_option("File to write, with a line of JSON for each position.")
 @click.option(
     "--count",
     type=COUNT,
     default=1000,
     help="Number of positions to find; all of them if the games have fewer.",
 )
-@seed_option()
+@seed_option
 @any_variant_option
 @replace_option
 @json_option

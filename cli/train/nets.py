@@ -18,6 +18,7 @@ from variant_ai.cli.common.console import (
 )
 from variant_ai.cli.common.network_options import net_size, size_options
 from variant_ai.cli.train.nets_adopt import adopt, widen
+from variant_ai.core.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from variant_ai.core.encoding import Encoder
@@ -128,7 +129,6 @@ def list_nets(
     With the name of a net: its options and, for the variants named, its layers.
     """
     from variant_ai.core.encoding import Encoder
-    from variant_ai.core.errors import UnknownNameError
     from variant_ai.core.nets import HEADS, find_builder
     from variant_ai.plugins import registry
 

@@ -20,13 +20,15 @@ from variant_ai.cli.common.console import (
     print_json,
     variant_option,
 )
-from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.cli.common.output_files import output_option, replace_option, require_new
 
 if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
 
 POSITIONS = 100
 """Positions of random games on which the policy is tried."""
+PLIES = 60
+"""Most random moves before a position."""
 LITTLE = 0.5
 """Mean probability of legal moves below which a layout is probably wrong."""
 
@@ -46,7 +48,7 @@ LITTLE = 0.5
     help="Order of planes and policy, and meaning of the value: one of the layouts that ship, or a "
     "YAML file.",
 )
-@click.option("-o", "--output", type=FILE, required=True, help="The file to write.")
+@output_option("The file to write.")
 @replace_option
 @json_option
 def adopt(
@@ -102,30 +104,23 @@ def adopt(
 
 def _legal_share(path: Path, spec: VariantSpec) -> float:
     """Mean probability that the net gives to legal moves, in positions of random games."""
-    import random
-
     import numpy as np
 
+    from variant_ai.core.arena.games.openings import played_out, random_lines
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
     from variant_ai.core.inference.int8_check import softmax
     from variant_ai.core.rules import make_rules
-    from variant_ai.core.rules.game import Game
-    from variant_ai.core.rules.shuffled_starts import random_start
 
-    rules, chance = make_rules(spec), random.Random(0)
+    rules = make_rules(spec)
     shares: list[float] = []
     with OnnxEvaluator(path, spec, threads=1) as evaluator:
         encoder = Encoder(spec, evaluator.info.head)
-        game = Game(rules, random_start(spec, chance))
-        while len(shares) < POSITIONS:
-            if game.outcome() is not None or game.ply > 60:
-                game = Game(rules, random_start(spec, chance))
-            moves = game.legal_moves()
+        for line in random_lines(rules, POSITIONS, (0, PLIES), seed=0):
+            game = played_out(rules, line)
             logits = evaluator.evaluate(encoder.planes(game.position)).policy[0].astype(np.float64)
-            actions = encoder.action_indices(game.position, moves.tolist())
+            actions = encoder.action_indices(game.position, game.legal_moves().tolist())
             shares.append(float(softmax(logits)[np.unique(actions)].sum()))
-            game.push(chance.choice(moves.tolist()))
     return float(np.mean(shares))
 
 
@@ -137,7 +132,7 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
 )
 @click.argument("net", type=NetPath(), metavar="ONNX|packaged")
 @variant_option(help="Spec with more input planes: a name, or the path of a YAML spec.")
-@click.option("-o", "--output", type=FILE, required=True, help="The file to write.")
+@output_option("The file to write.")
 @replace_option
 def widen(net: Path, variant: str, output: Path, replace: bool) -> None:
     """Give a net the input planes of another spec, with weights of zero for those that it never saw.

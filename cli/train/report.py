@@ -22,6 +22,8 @@ from variant_ai.cli.common.console import (
 from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
+from variant_ai.core.errors import DataError
+from variant_ai.core.system.files import short_names
 
 if TYPE_CHECKING:
     from torch import nn
@@ -150,7 +152,6 @@ def _reinforce_report(run: Path, output: Path | None) -> Path:
 
 
 def _open(run: Path, rules: Rules) -> Prepared | None:
-    from variant_ai.core.errors import DataError
     from variant_ai.core.train.run.training_run import open_run
 
     try:
@@ -219,7 +220,6 @@ def _measure(
 
 def _names(runs: tuple[Path, ...]) -> dict[str, Path]:
     """Runs by the name of the net and a part of the folder that is different for each."""
-    from variant_ai.core.system.files import short_names
     from variant_ai.core.train.run.run_folder import run_config
 
     folders = list(dict.fromkeys(path.resolve() for path in runs))

@@ -36,6 +36,7 @@ from variant_ai.cli.common.training_options import (
     training_command,
     weighted_stores,
 )
+from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -327,7 +328,6 @@ def _print(report: RunReport) -> None:
 
 def _print_next(variant: str, folder: Path) -> None:
     """Print commands to try with the net of a finished run."""
-    from variant_ai.core.errors import VariantAIError
     from variant_ai.core.spec.catalogue import PACKAGED
     from variant_ai.core.train.run.run_folder import MODEL
     from variant_ai.plugins import registry

@@ -18,6 +18,7 @@ from variant_ai.cli.common.console import (
     variant_option,
 )
 from variant_ai.cli.common.notation_options import fen_option
+from variant_ai.core.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
@@ -64,7 +65,6 @@ def command(
     The counts of many positions are known, so this tests the move rules and measures their speed.
     The kernel makes millions of positions a second, Fairy-Stockfish's Python module hundreds.
     """
-    from variant_ai.core.errors import UnknownNameError
     from variant_ai.core.rules import RULES_ENGINES
     from variant_ai.plugins import registry
 

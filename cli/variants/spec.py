@@ -35,6 +35,7 @@ from variant_ai.cli.variants.spec_text import (
     written_out,
     zone_in_words,
 )
+from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ def _policy_row(plane: dict[str, Any], squares: int) -> tuple[object, ...]:
     default=300,
     help="Number of positions of random games to compare.",
 )
-@seed_option()
+@seed_option
 @json_option
 def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
     """Check a spec with the conformance kit.
@@ -391,7 +392,7 @@ def diff(one: str, other: str, as_json: bool) -> None:
     default=400,
     help="Number of positions compared with Fairy-Stockfish before the kernel is chosen.",
 )
-@seed_option()
+@seed_option
 @replace_option
 def derive(
     name: str, ini: Path | None, output: Path | None, positions: int, seed: int, replace: bool
@@ -459,8 +460,6 @@ def schema(output: Path | None, replace: bool) -> None:
 
 def _write(text: str, output: Path | None) -> None:
     """Write a text to a file, or to stdout."""
-    from variant_ai.core.system.files import write_whole
-
     if output is None:
         click.echo(text, nl=False)
     else:

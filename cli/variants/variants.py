@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from variant_ai.cli.common.console import examples, json_option, note, print_json, print_table
+from variant_ai.core.errors import SpecError
 
 
 @click.command(
@@ -60,7 +61,6 @@ def _short(path: Path) -> str:
 
 def _variants() -> list[dict[str, Any]]:
     """Return a row for each registered variant; one that cannot be read has a `problem`."""
-    from variant_ai.core.errors import SpecError
     from variant_ai.plugins import registry
 
     rows: list[dict[str, Any]] = []

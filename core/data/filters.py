@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -213,14 +213,16 @@ class GameFilter:
 
     def __str__(self) -> str:
         """Text such as `min rating 2000, not endings aborted`; `none` without conditions."""
-        parts = []
-        for name, value in self.as_dict().items():
-            if value is True:
-                parts.append(_words(name))
-            else:
-                listed = " | ".join(value) if isinstance(value, list) else value
-                parts.append(f"{_words(name)} {listed}")
-        return ", ".join(parts) or "none"
+        return conditions_text(self.as_dict()) or "none"
+
+
+def conditions_text(conditions: Mapping[str, Any]) -> str:
+    """Conditions as recorded in a store (`GameFilter.as_dict`), as text."""
+    parts = []
+    for name, value in conditions.items():
+        shown = " | ".join(map(str, value)) if isinstance(value, list) else value
+        parts.append(_words(name) if value is True else f"{_words(name)} {shown}")
+    return ", ".join(parts)
 
 
 def _words(name: str) -> str:

@@ -44,7 +44,7 @@ class VariantSource(Protocol):
 
     def rules(self, spec: VariantSpec, engine: str | None = None) -> Rules: ...
 
-    def net_paths(self, name: str) -> Sequence[Path]: ...
+    def net_paths(self, spec: VariantSpec) -> Sequence[Path]: ...
 
     def evaluator(
         self, spec: VariantSpec, model: Path | None, *args: Any, **settings: Any
@@ -60,12 +60,14 @@ class EngineBuilder:
         default: str,
         source: Callable[[], VariantSource],
         *,
+        given: Mapping[str, Path] = {},
         model: Path | None = None,
     ) -> None:
         """files: spec of every variant by name. default: the variant played if none is chosen.
-        source: called when the first spec is read. model: the net to play with unless the client
-        names another."""
+        source: called when the first spec is read. given: those of `files` that the source knows by
+        their path alone. model: the net to play with unless the client names another."""
         self.files = dict(files)
+        self.given = given
         self.default = default
         self.model = model
         self._source = source
@@ -117,7 +119,7 @@ class EngineBuilder:
 
     def spec(self, name: str) -> VariantSpec:
         """Load the spec of a variant. Raises UnknownNameError, SpecError."""
-        return self._source().variant(name)
+        return self._source().variant(str(self.given.get(name, name)))
 
     def rules(self, spec: VariantSpec) -> Rules:
         """Make the rules of a variant. Raises SpecError."""
@@ -143,7 +145,7 @@ class EngineBuilder:
         make = functools.partial(self._source().evaluator, spec, log=log)
         if chosen in WITHOUT_NET:
             return make(None, evaluator=chosen, **how)
-        packaged = self._source().net_paths(spec.variant)
+        packaged = self._source().net_paths(spec)
         model, tried = engine_net(home_path(named) if named else self.model, spec.variant, packaged)
         plain = {**how, "evaluator": AUTO, "device": "cpu", "precision": None}
         attempts: list[tuple[str, Path | None, dict[str, Any]]] = []

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,12 @@ from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import FenError, MoveError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.position import NOT_IN_FEN, Position, same_position
+from variant_ai.core.rules.position import Position, same_position
 from variant_ai.core.rules.text.fen import start_record
 from variant_ai.core.spec.betza import is_asymmetric
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.text_tables import counted
-from variant_ai.core.testing.random_games import Report, random_move, uci_text
+from variant_ai.core.testing.random_games import Report, random_move, read_again, uci_text
 
 MAX_PLIES = 200
 SPECIAL_SHARE = 0.4
@@ -41,32 +41,22 @@ SPECIAL_SHARE = 0.4
 
 
 def check_encoder(
-    spec: VariantSpec,
+    spec: VariantSpec | Rules,
     positions: int,
     seed: int,
     *,
     engine: str | None = None,
     starts: Sequence[str] = (),
-) -> Report:
-    """Check encoder, flat labels and move codes on a number of positions of random games.
-
-    engine: name of the rules engine; None: the spec's. starts: FENs to begin every other game at.
-    Flat labels are checked from the start position only, since other FENs may place pieces where
-    they never get.
-    """
-    return check_positions(make_rules(spec, engine), positions, seed, starts=starts)
-
-
-def check_positions(
-    rules: Rules,
-    positions: int,
-    seed: int,
-    *,
-    starts: Sequence[str] = (),
     seconds: float = float("inf"),
 ) -> Report:
-    """`check_encoder` with a rules object; ends after so many seconds, and one position at
-    least."""
+    """Check encoder, flat labels and move codes on a number of positions of random games, or for so
+    many seconds, and on one position at least.
+
+    engine: name of the rules engine of a spec; None: the spec's. starts: FENs to begin every other
+    game at. Flat labels are checked from the start position only, since other FENs may place pieces
+    where they never get.
+    """
+    rules = spec if isinstance(spec, Rules) else make_rules(spec, engine)
     report = Report("encoding", rules.spec.variant, rules.name, left_out=_asymmetry(rules.spec))
     comparison = _Comparison(rules, report)
     rng = random.Random(seed)
@@ -125,10 +115,10 @@ class _Comparison:
 
     def check(self, position: Position, moves: list[int], *, flat: bool) -> None:
         self._fen(position)
-        self._actions("policy map", self.map, position, moves)
+        self._numbers("policy map", self.map.action, self.map.move, position, moves)
         if flat:
-            self._actions("flat labels", self.flat, position, moves)
-        self._codes(position, moves)
+            self._numbers("flat labels", self.flat.action, self.flat.move, position, moves)
+        self._numbers("codes", self.codec.encode, self.codec.decode, position, moves)
         if self.even and self.rules.name == "kernel":
             self._other_colour(position, moves)
         if self.map.symmetric and self.rules.name == "kernel":
@@ -145,47 +135,37 @@ class _Comparison:
         self.report.counts["FEN round trips"] += 1
         text = self.rules.fen(position)
         try:
-            again = self.rules.position(text)
+            again = read_again(self.rules, position, text)
         except FenError as error:
             self._differ("FEN", position, None, f"rejected when it is read back: {error}")
             return
-        for name in NOT_IN_FEN:
-            again[0][name] = position[0][name]
         if not same_position(again, position):
             self._differ("FEN", position, None, f"read back as {self.rules.fen(again)}")
 
-    def _actions(self, name: str, encoder: Encoder, position: Position, moves: list[int]) -> None:
+    def _numbers(
+        self,
+        name: str,
+        number_of: Callable[[Position, int], int],
+        move_of: Callable[[Position, int], int],
+        position: Position,
+        moves: list[int],
+    ) -> None:
         self.report.counts[f"moves to {name} and back"] += len(moves)
         owner: dict[int, int] = {}
         for move in moves:
             try:
-                action = encoder.action(position, move)
-                back = encoder.move(position, action)
+                number = number_of(position, move)
+                back = move_of(position, number)
             except MoveError as error:
                 self._differ(name, position, move, str(error))
                 return
             if back != move:
-                message = f"action {action} comes back as {self._text(back)}"
+                message = f"number {number} comes back as {self._text(back)}"
                 self._differ(name, position, move, message)
-            if action in owner:
-                other = self._text(owner[action])
-                self._differ(name, position, move, f"shares action {action} with {other}")
-            owner[action] = move
-
-    def _codes(self, position: Position, moves: list[int]) -> None:
-        self.report.counts["moves to codes and back"] += len(moves)
-        codes: set[int] = set()
-        for move in moves:
-            try:
-                code = self.codec.encode(position, move)
-                back = self.codec.decode(position, code)
-            except MoveError as error:
-                self._differ("codes", position, move, str(error))
-                return
-            if back != move or code in codes:
-                message = f"code {code} comes back as {self._text(back)}"
-                self._differ("codes", position, move, message)
-            codes.add(code)
+            if number in owner:
+                other = self._text(owner[number])
+                self._differ(name, position, move, f"shares number {number} with {other}")
+            owner[number] = move
 
     def _other_colour(self, position: Position, moves: list[int]) -> None:
         self.report.counts["views of the other player"] += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -205,9 +205,8 @@ def check_trainer(make: Callable[[Path, Observer], BaseTrainer], folder: Path) -
 def _same_weights(one: TrainResult, other: TrainResult) -> None:
     """A training that was interrupted ends with the same net, but for rounding."""
 
-    def flat(result: TrainResult) -> Iterator[np.ndarray]:
-        for value in result.net.state_dict().values():
-            yield value.detach().numpy()
-
-    for mine, theirs in zip(flat(one), flat(other), strict=True):
-        assert np.allclose(mine, theirs, atol=1e-5), "a resumed training ends with another net"
+    both = (result.net.state_dict().values() for result in (one, other))
+    for mine, theirs in zip(*both, strict=True):
+        assert np.allclose(mine.numpy(), theirs.numpy(), atol=1e-5), (
+            "a resumed training ends with another net"
+        )

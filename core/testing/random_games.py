@@ -14,6 +14,7 @@ from variant_ai.core.rules.position import (
     CASTLING,
     DROP,
     NORMAL,
+    NOT_IN_FEN,
     PASS,
     Position,
     move_extra,
@@ -72,6 +73,14 @@ class Report:
         difference if there is one."""
         assert self.agrees, f"{self.variant}, {self.check}: {self.first_difference}"
         return self
+
+
+def read_again(rules: Rules, position: Position, fen: str) -> Position:
+    """Read the FEN of a position; what no FEN holds is taken from the position. Raises FenError."""
+    again = rules.position(fen)
+    for name in NOT_IN_FEN:
+        again[0][name] = position[0][name]
+    return again
 
 
 def uci_text(rules: Rules, move: int) -> str:

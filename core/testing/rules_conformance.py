@@ -24,7 +24,6 @@ from variant_ai.core.rules.position import (
     DOUBLE_STEP,
     DROP,
     EN_PASSANT,
-    NOT_IN_FEN,
     PROMOTION,
     Position,
     move_kind,
@@ -40,6 +39,7 @@ from variant_ai.core.testing.random_games import (
     is_capture,
     moves_only,
     random_move,
+    read_again,
     uci_text,
 )
 
@@ -234,12 +234,10 @@ class _ComparedGame:
         ours, theirs = self.rules.fen(self.position), self.reference.fen_after(self.fen, self.moves)
         for whose, text in (("our", ours), ("Fairy-Stockfish's", theirs)):
             try:
-                again = self.rules.position(text)
+                again = read_again(self.rules, self.position, text)
             except FenError as error:
                 self._differ(f"{whose} FEN {text!r} is rejected when it is read: {error}")
                 return
-            for name in NOT_IN_FEN:
-                again[0][name] = self.position[0][name]
             if not _same_except_counters(again, self.position):
                 self._differ(f"FEN {text!r} is read as another position")
                 return

@@ -17,7 +17,7 @@ from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.testing.encoding_conformance import check_encoder, check_positions
+from variant_ai.core.testing.encoding_conformance import check_encoder
 from variant_ai.core.testing.game_conformance import STYLES, check_game_ends
 from variant_ai.core.testing.random_games import Report
 from variant_ai.core.testing.rules_conformance import check_rules
@@ -120,7 +120,7 @@ def check_variant(rules: Rules, seconds: float) -> Report:
     """
     begun = time.monotonic()
     encoder = Encoder(rules.spec)
-    report = check_positions(rules, sys.maxsize, seed=0, seconds=seconds)
+    report = check_encoder(rules, sys.maxsize, seed=0, seconds=seconds)
     report.check = "variant"
     report.first_difference = (
         report.first_difference or _network(rules, encoder) or _search(rules, encoder)

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from variant_ai.core.engine.packaged_nets import first_file
 from variant_ai.core.errors import DataError, MoveError, UnknownNameError, VariantAIError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import PASS, move_kind
@@ -43,19 +44,20 @@ DEFAULT_NOTATION = "san"
 class WebSource(Protocol):
     """The part of the plugin registry that the page needs."""
 
-    def names(self) -> list[str]: ...
+    @property
+    def variants(self) -> Mapping[str, Any]: ...
 
-    def spec(self, name: str) -> VariantSpec: ...
+    def variant(self, name: str) -> VariantSpec: ...
 
-    def text(self, name: str) -> str: ...
+    def path(self, name: str) -> Path: ...
 
     def rules(self, spec: VariantSpec) -> Rules: ...
 
-    def has_net(self, spec: VariantSpec) -> bool: ...
+    def net_paths(self, spec: VariantSpec) -> Sequence[Path]: ...
 
     def notations(self, spec: VariantSpec) -> Mapping[str, Notation]: ...
 
-    def readers(self, spec: VariantSpec) -> Sequence[GameReader]: ...
+    def readers(self, spec: VariantSpec) -> Mapping[str, GameReader]: ...
 
 
 @dataclass
@@ -98,15 +100,15 @@ class BoardService:
     # --- variants ------------------------------------------------------------------------------
 
     def _load(self, name: str) -> _Variant:
-        spec = self._source.spec(name)
+        spec = self._source.variant(name)
         return _Variant(spec, self._source.rules(spec), self._source.notations(spec))
 
     def _list(self, question: dict[str, Any]) -> dict[str, Any]:
         found = []
-        for name in self._source.names():
+        for name in self._source.variants:
             try:
-                spec = self._source.spec(name)
-                found.append({"name": name, "title": spec.title, "net": self._source.has_net(spec)})
+                spec = self._source.variant(name)
+                found.append({"name": name, "title": spec.title, "net": self._has_net(spec)})
             except VariantAIError as error:
                 found.append({"name": name, "title": name, "net": False, "error": str(error)})
         return {"variants": found}
@@ -119,11 +121,16 @@ class BoardService:
             "start": variant.rules.fen(variant.rules.position()),
             "starts": STARTS if is_shuffled(variant.spec) else 1,
             "notations": list(variant.notations),
-            "net": self._source.has_net(variant.spec),
+            "net": self._has_net(variant.spec),
         }
 
+    def _has_net(self, spec: VariantSpec) -> bool:
+        return first_file(self._source.net_paths(spec)) is not None
+
     def _source_text(self, question: dict[str, Any]) -> dict[str, Any]:
-        return {"text": self._source.text(question["variant"])}
+        from variant_ai.core.spec.files.yaml_reader import read_text
+
+        return {"text": read_text(self._source.path(question["variant"]), "a variant spec")}
 
     def _check(self, question: dict[str, Any]) -> dict[str, Any]:
         """Return the mistakes of a spec's text, or a drawing of its start position."""
@@ -132,7 +139,7 @@ class BoardService:
         path = Path(question["path"])
         try:
             require_no_files(path)
-            spec = self._source.spec(str(path))
+            spec = self._source.variant(str(path))
             rules = self._source.rules(spec)
             game = Game(rules)
         except SpecError as error:
@@ -239,10 +246,9 @@ class BoardService:
         variant = self._loaded(question["variant"])
         readers = self._source.readers(variant.spec)
         data = question["text"].strip().encode()
-        reader = choose_reader(readers, "pasted text.pgn", data[:4096])
+        reader = choose_reader(list(readers.values()), "pasted text.pgn", data[:4096])
         if reader is None:
-            names = ", ".join(one.name for one in readers)
-            raise DataError(f"this is no game in a known format; accepted: {names}")
+            raise DataError(f"this is no game in a known format; accepted: {', '.join(readers)}")
         raw = next(iter(reader.read(io.BufferedReader(io.BytesIO(data)), "pasted text")), None)
         if raw is None:
             raise DataError("there is no game in this text")

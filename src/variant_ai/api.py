@@ -34,7 +34,6 @@ from variant_ai.plugins import registry
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.interface import Rules
-    from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
 
@@ -119,7 +118,7 @@ class Position:
 
         Raises MoveError, UnknownNameError.
         """
-        chosen = _notation(self.spec, notation)
+        chosen = registry().notation(self.spec, notation)
         rules, position = self.game.rules, self.game.position
         text: str = chosen.write(
             rules, position, UciNotation().read(rules, position, _move_text(move))
@@ -128,7 +127,7 @@ class Position:
 
     def read(self, text: str, notation: str = "san") -> str:
         """Return a move of another notation as UCI text. Raises MoveError, UnknownNameError."""
-        chosen = _notation(self.spec, notation)
+        chosen = registry().notation(self.spec, notation)
         return self._text(chosen.read(self.game.rules, self.game.position, _move_text(text)))
 
     def copy(self) -> Position:
@@ -156,19 +155,6 @@ def _move_text(move: object) -> str:
     if not isinstance(move, str):
         raise MoveError(f"a move is text like 'e2e4', not {move!r} ({type(move).__name__})")
     return move
-
-
-def _notation(spec: VariantSpec, name: str) -> Notation:
-    from variant_ai.core.errors import UnknownNameError
-    from variant_ai.core.rules.text.notation import core_notations
-
-    known = registry().made_notations(spec)
-    for notation in core_notations():
-        known.setdefault(notation.name, notation)
-    try:
-        return known[name]
-    except KeyError:
-        raise UnknownNameError("notation", name, known) from None
 
 
 class Engine(Closing):
@@ -206,21 +192,18 @@ class Engine(Closing):
 
         self.spec = load_variant(variant)
         self.params = SearchParams.of(self.spec, settings, **overrides)
-        how: dict[str, Any] = {
-            "evaluator": evaluator,
-            "batch": self.params.batch_size,
-            "threads": threads,
-            "device": device,
-            "precision": precision,
-            "log": log,
-        }
         self.rules = _rules_of(self.spec)
-        self.evaluator: Evaluator
-        if model is None:
-            warn = log or functools.partial(warnings.warn, stacklevel=3)
-            self.evaluator = registry().usual_evaluator(self.spec, warn=warn, **how)
-        else:
-            self.evaluator = registry().evaluator(self.spec, home_path(model), **how)
+        self.evaluator: Evaluator = registry().usual_evaluator(
+            self.spec,
+            None if model is None else home_path(model),
+            evaluator=evaluator,
+            batch=self.params.batch_size,
+            threads=threads,
+            device=device,
+            precision=precision,
+            log=log,
+            warn=log or functools.partial(warnings.warn, stacklevel=3),
+        )
         self.search = make_search(self.spec, self.evaluator, self.params, rules=self.rules)
         # An engine that is garbage-collected releases its threads like one that is closed.
         self._release = weakref.finalize(self, self.search.close)

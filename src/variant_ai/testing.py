@@ -28,25 +28,25 @@ variant; it alone needs Hypothesis (`pip install 'variant-ai[testing]'`).
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from variant_ai.core.testing.encoding_conformance import check_encoder
+from variant_ai.core.testing.engine_conformance import check_rules_engine
+from variant_ai.core.testing.game_conformance import check_game_ends
+from variant_ai.core.testing.interface_conformance import (
+    check_input_encoder,
+    check_label_encoder,
+    check_network,
+    check_search,
+    check_trainer,
+)
+from variant_ai.core.testing.random_games import Report
+from variant_ai.core.testing.rules_conformance import check_rules
+from variant_ai.core.testing.text_conformance import check_notation, check_reader
+from variant_ai.core.testing.variant_check import check_export, check_spec
 
 if TYPE_CHECKING:
     from variant_ai.core.testing import strategies
-    from variant_ai.core.testing.encoding_conformance import check_encoder
-    from variant_ai.core.testing.engine_conformance import check_rules_engine
-    from variant_ai.core.testing.game_conformance import check_game_ends
-    from variant_ai.core.testing.interface_conformance import (
-        check_input_encoder,
-        check_label_encoder,
-        check_network,
-        check_search,
-        check_trainer,
-    )
-    from variant_ai.core.testing.random_games import Report
-    from variant_ai.core.testing.rules_conformance import check_rules
-    from variant_ai.core.testing.text_conformance import check_notation, check_reader
-    from variant_ai.core.testing.variant_check import check_export, check_spec
 
 __all__ = [
     "Report",
@@ -66,28 +66,13 @@ __all__ = [
     "strategies",
 ]
 
-_MODULES = {
-    "Report": "random_games",
-    "check_encoder": "encoding_conformance",
-    "check_export": "variant_check",
-    "check_game_ends": "game_conformance",
-    "check_notation": "text_conformance",
-    "check_reader": "text_conformance",
-    "check_rules": "rules_conformance",
-    "check_rules_engine": "engine_conformance",
-    "check_spec": "variant_check",
-}
-"""Module of each name, else `interface_conformance`; imported when the name is first used, since some
-need torch, pyffish or Hypothesis."""
-
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name != "strategies":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "strategies":
-        return importlib.import_module("variant_ai.core.testing.strategies")
-    module = _MODULES.get(name, "interface_conformance")
-    return getattr(importlib.import_module(f"variant_ai.core.testing.{module}"), name)
+    import importlib
+
+    return importlib.import_module("variant_ai.core.testing.strategies")
 
 
 def __dir__() -> list[str]:

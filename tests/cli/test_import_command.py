@@ -19,13 +19,14 @@ import pytest
 from click.testing import CliRunner, Result
 from processes import PATIENCE, children, left
 
-from variant_ai.cli.common.notation_options import make_resolver, readers
+from variant_ai.cli.common.notation_options import make_resolver
 from variant_ai.cli.games.import_games import SkipList
 from variant_ai.cli.main import cli
 from variant_ai.core.data.read.game_reader import Skip
 from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.plugins import registry
 
 GAME = """\
 [Event "Evening {number}"]
@@ -338,7 +339,7 @@ def test_every_finished_game_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
     store = tmp_path / "a.store"
     with StoreWriter(store, spec) as writer:
         report = Importer(
-            readers=list(readers(spec).values()),
+            readers=list(registry().readers(spec).values()),
             make_resolver=partial(make_resolver, spec, None),
             workers=2,
             make_pool=Pool,
@@ -361,14 +362,18 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_leaves_no_empty_list_and_is_reported(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "skipped.jsonl"
-    listing = SkipList(str(path), is_default=True)
-    with full_disk():
+    said = r"skipped\.jsonl: File too large"
+    with (
+        full_disk(),
+        pytest.raises(DataError, match=said),
+        SkipList(str(path), is_default=True) as listing,
+    ):
         listing.add(Skip("illegal move", "a.pgn"))
-        with pytest.raises(DataError, match=r"skipped\.jsonl: File too large"):
+        with pytest.raises(DataError, match=said):
             listing.size()
-    assert not path.exists()
+    assert path.read_bytes() == b""
 
 
 def test_a_list_resumes_with_its_store(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from functools import cache
 
-from variant_ai.cli.common.notation_options import make_resolver, notations, readers
+from variant_ai.cli.common.notation_options import make_resolver
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.game_reader import GameReader, RawGame, Skip
 from variant_ai.core.data.read.resolve import Resolver
@@ -13,6 +13,7 @@ from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation, uci
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
+from variant_ai.plugins import registry
 
 HOUSE = """\
 [Event "Club evening"]
@@ -48,7 +49,7 @@ def rules(variant: str) -> Rules:
 
 @cache
 def _notations(variant: str) -> dict[str, Notation]:
-    return notations(spec(variant))
+    return registry().notations(spec(variant))
 
 
 def notation(variant: str, name: str) -> Notation:
@@ -65,7 +66,7 @@ def fresh_resolver() -> Resolver:
 
 
 def reader(variant: str, name: str) -> GameReader:
-    return readers(spec(variant))[name]
+    return registry().readers(spec(variant))[name]
 
 
 def raw_games(reader: GameReader, text: str | bytes) -> list[RawGame]:

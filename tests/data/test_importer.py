@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from importing import HOUSE, HOUSE_UCI, fresh_resolver, moves, resolver, spec
 
-from variant_ai.cli.common.notation_options import readers
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read import importer as importer_module
 from variant_ai.core.data.read.game_reader import Skip
 from variant_ai.core.data.read.importer import Importer, ImportReport
 from variant_ai.core.errors import DataError, MoveError
+from variant_ai.plugins import registry
 
 
 class Sink:
@@ -34,7 +34,7 @@ class Sink:
 
 def _importer(**options: Any) -> Importer:
     options.setdefault("make_resolver", lambda: resolver("crazyhouse"))
-    return Importer(list(readers(spec("crazyhouse")).values()), **options)
+    return Importer(list(registry().readers(spec("crazyhouse")).values()), **options)
 
 
 def _run(paths: list[Path], **options: Any) -> tuple[list[GameRecord], ImportReport, list[Skip]]:

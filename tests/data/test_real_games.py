@@ -10,9 +10,10 @@ from pathlib import Path
 import zstandard
 from importing import fresh_resolver, moves, spec
 
-from variant_ai.cli.common.notation_options import make_resolver, readers
+from variant_ai.cli.common.notation_options import make_resolver
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.importer import Importer
+from variant_ai.plugins import registry
 
 MASTERS = 2000
 """Games of the archive compared; `benchmarks/import_masters.py` compares all."""
@@ -29,7 +30,7 @@ def _master_resolver() -> object:
 def _imported(variant: str, path: Path, limit: int = 10**9) -> tuple[Kept, dict[str, int]]:
     kept = Kept()
     made = Importer(
-        list(readers(spec(variant)).values()),
+        list(registry().readers(spec(variant)).values()),
         fresh_resolver if variant == "crazyhouse" else _master_resolver,  # type: ignore[arg-type]
         stop=lambda: len(kept) >= limit,
     )

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from importing import HOUSE, resolver, spec
 
-from variant_ai.cli.common.notation_options import readers
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.game_reader import Skip
 from variant_ai.core.data.read.importer import Importer, ImportReport
 from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.data.store.store_writer import find_interruption
 from variant_ai.core.errors import DataError
+from variant_ai.plugins import registry
 
 GAMES = 12
 SHARD = 3
@@ -54,7 +54,7 @@ class Import:
         self.skips: list[Skip] = []
         self.stopped = False
         self.importer = Importer(
-            list(readers(spec("crazyhouse")).values()),
+            list(registry().readers(spec("crazyhouse")).values()),
             lambda: resolver("crazyhouse"),
             on_skip=self.skips.append,
             stop=lambda: self.stopped,

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from variant_ai.core.data.read.game_reader import core_readers
 from variant_ai.core.errors import DataError, PluginError, SpecError, UnknownNameError
 from variant_ai.core.factories import RULES_ENGINES
+from variant_ai.core.rules.text.notation import UciNotation, core_notations
 from variant_ai.core.spec import builtin_specs
 from variant_ai.core.spec.catalogue import user_specs
 from variant_ai.plugins import (
@@ -36,6 +38,10 @@ from variant_ai.plugins.host import OWN_DISTRIBUTION as OWN
 
 ENVIRON = {"VARIANT_AI_SPECS": ""}
 """No folder of the user's."""
+PGN = "variant_ai.core.data.read.pgn:PgnReader"
+UCI = "variant_ai.core.rules.text.notation:UciNotation"
+READERS = [reader.name for reader in core_readers()]
+NOTATIONS = [notation.name for notation in core_notations()]
 
 
 class Plugin:
@@ -146,17 +152,39 @@ def test_readers_and_notations_are_those_of_the_variant() -> None:
     found.register(
         plugin(
             register_readers=[
-                ReaderEntry("all", "json:loads"),
-                ReaderEntry("one", "json:loads", "", (chess,)),
+                ReaderEntry("all", PGN),
+                ReaderEntry("one", PGN, "", (chess,)),
             ],
-            register_notations=[NotationEntry("own", "json:loads", "", (other,))],
+            register_notations=[NotationEntry("own", UCI, "", (other,))],
         ),
         "outside",
     )
-    assert [e.name for e in found.readers(found.variant(chess))] == ["all", "one"]
-    assert [e.name for e in found.readers(found.variant(other))] == ["all"]
-    assert [e.name for e in found.notations(found.variant(chess))] == []
-    assert [e.name for e in found.notations(found.variant(other))] == ["own"]
+    assert list(found.readers(found.variant(chess))) == ["all", "one", *READERS]
+    assert list(found.readers(found.variant(other))) == ["all", *READERS]
+    assert list(found.notations(found.variant(chess))) == NOTATIONS
+    assert list(found.notations(found.variant(other))) == ["own", *NOTATIONS]
+
+
+def test_a_notation_is_known_by_its_name() -> None:
+    found = empty()
+    broken, own = NotationEntry("broken", "json:loads"), NotationEntry("own", UCI)
+    found.register(plugin(register_notations=[broken, own]), "outside")
+    chess = found.variant("chess")
+    assert isinstance(found.notation(chess, "own"), UciNotation)
+    with pytest.raises(UnknownNameError, match=r"unknown notation of chess 'sann'.*'san'"):
+        found.notation(chess, "sann")
+    with pytest.raises(PluginError, match="'json:loads' failed to make 'broken'"):
+        found.notation(chess, "broken")
+    assert "notations 'broken' was left out" in problem(found, "outside")
+
+
+def test_a_net_beside_a_spec_is_found_by_the_path_of_the_spec(tmp_path: Path) -> None:
+    found = empty()
+    path = own_spec(tmp_path, "mine")
+    spec = found.variant(str(path))
+    assert path.with_suffix(".onnx") in found.net_paths(spec)
+    path.with_suffix(".onnx").write_bytes(b"")
+    assert found.net(spec, Path("packaged")) == path.with_suffix(".onnx")
 
 
 def test_a_plugin_can_bring_a_rules_engine() -> None:
@@ -365,8 +393,8 @@ def test_a_lazy_entry_with_a_wrong_field_is_named_and_left_out(
     entry: ReaderEntry, reason: str
 ) -> None:
     found = empty()
-    found.register(plugin(register_readers=[entry, ReaderEntry("good", "json:loads")]), "outside")
-    assert [e.name for e in found.readers(found.variant("chess"))] == ["good"]
+    found.register(plugin(register_readers=[entry, ReaderEntry("good", PGN)]), "outside")
+    assert list(found.readers(found.variant("chess"))) == ["good", *READERS]
     assert f"readers 'bad' was left out: {reason}" in problem(found, "outside")
 
 

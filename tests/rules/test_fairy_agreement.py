@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,9 +25,13 @@ from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.testing.fairy_agreement import check_fairy_engine, probed_spec
 
 pytest.importorskip("pyffish")
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+fairy_agreement = pytest.importorskip(
+    "fairy_agreement", reason="needs the folder benchmarks/ of the sources"
+)
+check_fairy_engine, probed_spec = fairy_agreement.check_fairy_engine, fairy_agreement.probed_spec
 
 
 @cache

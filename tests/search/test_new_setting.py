@@ -51,7 +51,7 @@ print(*[declare_ucci(one) for one in options.for_ucci() if "novelty" in one.fiel
 options.set("Centi_Novelty", "75")
 print(options.search_overrides())
 print(parse_player("net:-;evaluator=uniform;nodes=1;search.novelty=0.5").search)
-print(settings_given(NetChoice(None, "auto", None, None, "cpu", None, "", ("novelty=0.5",))))
+print(settings_given(NetChoice(None, None, {}, "", ("novelty=0.5",))))
 print(json.dumps(json_schema()["$defs"]["SearchWords"]["properties"]["novelty"], sort_keys=True))
 print(Range.parse("novelty=0:0.5").text)
 tables = runpy.run_path(sys.argv[1])["tables"]()

@@ -290,7 +290,7 @@ def test_fine_tuning_is_slow(xiangqi: VariantSpec, store: Path, tmp_path: Path) 
 
 
 def test_fine_tuning_of_a_file(xiangqi: VariantSpec, store: Path, tmp_path: Path) -> None:
-    packaged = registry().net_paths("xiangqi")[-1]
+    packaged = registry().net_paths(xiangqi)[-1]
     own = find_start(packaged).info.own_spec(xiangqi)  # it may see more planes than the spec has
     options = {"split": "game:0.25", "device": "cpu", "steps": 1, "batch": 16}
     request = TrainRequest(spec=own, stores=(store,), start_from=packaged, **options)

@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from variant_ai.core.data.read.game_reader import core_readers
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import core_notations
@@ -14,10 +15,12 @@ from variant_ai.testing import check_notation, check_reader, check_rules_engine
 
 VARIANTS = tuple(registry().variants)
 KERNEL = [name for name in VARIANTS if registry().variant(name).rules.engine == "kernel"]
+CORE = {one.name for one in (*core_notations(), *core_readers())}
 NOTATIONS = [
-    (variant, entry.name)
+    (variant, name)
     for variant in VARIANTS
-    for entry in registry().notations(registry().variant(variant))
+    for name in registry().notations(registry().variant(variant))
+    if name not in CORE
 ]
 FILES = {
     "crazyhouse-pgn": (
@@ -54,18 +57,17 @@ def test_notations_of_the_core(variant: str) -> None:
 
 @pytest.mark.parametrize(("variant", "name"), NOTATIONS)
 def test_notations_of_plugins(variant: str, name: str) -> None:
-    entries = registry().notations(registry().variant(variant))
-    entry = next(entry for entry in entries if entry.name == name)
-    check_notation(entry.make(), rules_of(variant), games=3)
+    notation = registry().notation(registry().variant(variant), name)
+    check_notation(notation, rules_of(variant), games=3)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_readers_of_plugins(variant: str) -> None:
     spec = registry().variant(variant)
-    notations = [entry.make() for entry in registry().notations(spec)]
-    for entry in registry().readers(spec):
-        data = FILES[entry.name].encode()
-        games = check_reader(
-            entry.make(), data, games=2, rules=rules_of(variant), notations=notations
-        )
-        assert all(game.moves for game in games), entry.name
+    notations = [one for name, one in registry().notations(spec).items() if name not in CORE]
+    for name, reader in registry().readers(spec).items():
+        if name in CORE:
+            continue
+        data = FILES[name].encode()
+        games = check_reader(reader, data, games=2, rules=rules_of(variant), notations=notations)
+        assert all(game.moves for game in games), name

@@ -225,7 +225,9 @@ def test_errors_show_text_and_position(fen: str, text: str, words: str) -> None:
 
 def test_the_plugin_registers_its_notations_and_readers() -> None:
     spec = rules().spec
-    notations = {entry.name: entry.make() for entry in registry().notations(spec)}
-    assert list(notations) == ["chinese", "chinese-simplified", "wxf"]
+    notations = registry().notations(spec)
+    assert list(notations)[:3] == ["chinese", "chinese-simplified", "wxf"]
     assert all(notation.name == name for name, notation in notations.items())
-    assert [entry.load()().name for entry in registry().readers(spec)] == ["xiangqi-pgn", "dhtmlxq"]
+    readers = registry().readers(spec)
+    assert list(readers)[:2] == ["xiangqi-pgn", "dhtmlxq"]
+    assert all(reader.name == name for name, reader in readers.items())

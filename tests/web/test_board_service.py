@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("starlette", reason="needs the extra `web`")
 
-from variant_ai.cli.play.web_worker import RegistrySource, answer
+from variant_ai.cli.play.web_worker import answer
 from variant_ai.core.web.board_pictures import STYLES
 from variant_ai.core.web.board_service import KEPT_GAMES, BoardService
 from variant_ai.plugins import registry
@@ -19,7 +19,7 @@ SPEC = Path(__file__).parent / "corridor.yaml"
 
 @pytest.fixture(scope="module")
 def service() -> BoardService:
-    return BoardService(RegistrySource())
+    return BoardService(registry())
 
 
 def ask(service: BoardService, action: str, **fields: Any) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def test_answers_do_not_depend_on_earlier_questions(service: BoardService) -> No
 
     lines = [("e2e4",), ("e2e4", "e7e5"), ("e2e4",), ("d2d4",), ("e2e4", "e7e5", "e1e2"), ()]
     fresh = [
-        ask(BoardService(RegistrySource()), "position", variant="crazyhouse", moves=list(line))
+        ask(BoardService(registry()), "position", variant="crazyhouse", moves=list(line))
         for line in lines
     ]
     assert [of(*line) for line in lines] == fresh

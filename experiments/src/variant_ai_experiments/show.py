@@ -178,7 +178,6 @@ def policy(
     """
     require_new(output, replace)
     let_threads_sleep()
-    from variant_ai.cli.common.notation_options import load_notation
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.train.loop.device import choose_device
     from variant_ai.core.train.measure.prediction import open_model
@@ -189,7 +188,7 @@ def policy(
     opened = open_model(model, spec, choose_device("cpu"), builders=registry().builders())
     spec = opened.spec
     rules, position = _position(spec, fen, moves)
-    chosen = load_notation(spec, notation)
+    chosen = registry().notation(spec, notation)
     if played:  # written as the picture writes it; an illegal move is an error
         played = chosen.write(rules, position, chosen.read(rules, position, played))
     drawn = policy_of(

@@ -67,7 +67,6 @@ def command(
     A puzzle is solved by one of its best moves, by an immediate mate, or by a mate announced in time.
     PLAYER is written as in `variant-ai match`. Ctrl-C reports the puzzles tried so far.
     """
-    from variant_ai.cli.common.notation_options import notations
     from variant_ai.cli.common.player_options import make_player
     from variant_ai.core.arena.players.player import Allowance
     from variant_ai.core.arena.players.player_spec import parse_player
@@ -84,7 +83,7 @@ def command(
     ]
     if not budgets[0].given:
         budgets = [described.allowance()]
-    puzzles = read_suite(suite, rules, list(notations(spec).values()))[:limit]
+    puzzles = read_suite(suite, rules, list(registry().notations(spec).values()))[:limit]
     made = make_player(described, rules)
     for budget in budgets:
         if not budget.given:
