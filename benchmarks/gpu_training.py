@@ -90,12 +90,9 @@ class Course:
             precision=self.precision,
             threads=self.threads,
         )
-        prepared = prepare(
-            request, rules=known.rules(spec), builders=known.builders(), workers=workers
-        )
+        prepared = prepare(request, rules=known.rules(spec), workers=workers)
         trainer = Trainer(
             prepared.config, prepared.train, None, Path(), tensorboard=False, workers=workers,
-            builders=known.builders(),
         )  # fmt: skip
         return trainer, prepared.train
 

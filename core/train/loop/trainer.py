@@ -15,7 +15,7 @@ Nets are kept in the channels-last layout. Measured on two cores with AMX, batch
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -25,7 +25,6 @@ import torch
 from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError, VariantAIError
-from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.nets.network import first_layers, load_model
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.train.interface import BaseTrainer, TrainResult
@@ -79,7 +78,6 @@ class Trainer(BaseTrainer):
         folder: Path,
         *,
         observer: Observer | None = None,
-        builders: Mapping[str, NetworkBuilder] | None = None,
         tensorboard: bool = True,
         workers: Workers = ALONE,
     ) -> None:
@@ -103,8 +101,7 @@ class Trainer(BaseTrainer):
         self.device = workers.device(choose_device(config.device))
         if config.threads and self.device.type == "cpu":
             torch.set_num_threads(config.threads)
-        self._builders = builders
-        self.net = random_net(config, builders)
+        self.net = random_net(config)
         place_net(self.net, self.device)
         self.frozen = first_layers(self.net, config.freeze)
         for layer in self.frozen:
@@ -438,7 +435,7 @@ class Trainer(BaseTrainer):
         nets = [self.net] if self._average is None else [self.net, self._average.net]
         if self.workers.first:
             start = find_start(Path(self.config.start_from))
-            weights = start.weights(self.train, self._builders)
+            weights = start.weights(self.train)
             for net in nets:
                 load_model(net, weights, start.path)
         for net in nets:
