@@ -122,7 +122,7 @@ class Steps:
         while not late:
             self.step(self.group)
             self.count += self.group
-            (late,) = self.trainer.workers.any(self._now() - begun >= seconds)
+            late = self.trainer.workers.any(self._now() - begun >= seconds)
         self.seconds += self._now() - begun
 
     def step(self, count: int) -> None:

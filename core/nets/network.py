@@ -95,6 +95,11 @@ class Network(nn.Module):
             return Outputs(self.value.output(value.float()).squeeze(1), logits)
 
 
+def auxiliary_outputs(net: nn.Module) -> tuple[str, ...]:
+    """Outputs of a net besides value and policy, out of `wdl` and `plies_left`."""
+    return net.auxiliary if isinstance(net, Network) else ()
+
+
 def _full_precision(device: str) -> torch.autocast | nullcontext[None]:
     """Context without autocast; the meta device, on which nets are only counted, has none."""
     if torch.amp.is_autocast_available(device):

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import METADATA_PREFIX, serialised
 from variant_ai.core.nets.interface import NetShape
-from variant_ai.core.nets.network import Network, outputs_of
+from variant_ai.core.nets.network import auxiliary_outputs, outputs_of
 from variant_ai.core.nets.onnx_files import cpu_session, write_onnx
 
 OPSET = 17
@@ -43,7 +43,7 @@ class _Outputs(nn.Module):
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
         self.net = net
-        self.names = [*OUTPUTS, *(net.auxiliary if isinstance(net, Network) else ())]
+        self.names = [*OUTPUTS, *auxiliary_outputs(net)]
 
     def forward(self, planes: Tensor) -> tuple[Tensor, ...]:
         outputs = outputs_of(self.net, planes).by_name().values()

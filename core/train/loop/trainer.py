@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError, VariantAIError
-from variant_ai.core.nets.network import first_layers, load_model
+from variant_ai.core.nets.network import auxiliary_outputs, first_layers, load_model
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.train.interface import BaseTrainer, TrainResult
 from variant_ai.core.train.loop.averages import NormStatistics, WeightAverage
@@ -37,7 +37,6 @@ from variant_ai.core.train.loop.learner import (
     Learner,
     LossGuard,
     ScoreWindow,
-    auxiliary_outputs,
 )
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.loop.position_source import Samples, Source, place_batch
@@ -218,7 +217,7 @@ class Trainer(BaseTrainer):
                 "save": step % config.checkpoint_every == 0 or step == config.steps,
                 "validate": step % config.validate_every == 0 and step < config.steps,
             }
-            (stopped,) = self.workers.any(stop() and step < config.steps)
+            stopped = self.workers.any(stop() and step < config.steps)
             due["save"] |= stopped
             self._unchecked.append(loss)
             wrong = False
@@ -231,7 +230,7 @@ class Trainer(BaseTrainer):
             if due["save"] and not wrong:
                 # Nor the running statistics, which only evaluation uses.
                 wrong = not all(bool(w.isfinite().all()) for w in self.net.state_dict().values())
-            if any(self.workers.any(wrong)):
+            if self.workers.any(wrong):
                 raise FloatingPointError
             self.state.seconds = seconds + time.perf_counter() - began
             if due["log"]:
