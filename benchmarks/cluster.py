@@ -106,9 +106,7 @@ def measure(variant: str, net: str, nodes: Sequence[int], seconds: float) -> Siz
     spec = registry().variant(variant)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        training = WindowTraining(
-            settings, spec, configure_start(settings, spec, None, None), folder
-        )
+        training = WindowTraining(settings, spec, configure_start(settings, spec, None), folder)
         path = folder / "model.onnx"
         training.export_start(path)
         net_bytes = path.stat().st_size

@@ -27,7 +27,7 @@ from variant_ai.core.inference import Evaluator, make_evaluator
 from variant_ai.core.inference.backends import openvino_backend as ov
 from variant_ai.core.inference.choosing.evaluator_timing import interleaved
 from variant_ai.core.inference.model_file import beside_name
-from variant_ai.core.nets import build_net, quantise
+from variant_ai.core.nets import configure_for, quantise
 from variant_ai.core.nets.onnx_export import export_onnx, write_metadata
 from variant_ai.core.nets.onnx_files import read_onnx, write_onnx
 from variant_ai.core.spec import VariantSpec, encoding_hash
@@ -39,18 +39,12 @@ CONTENDERS = ("onnx@fp32", "onnx@int8", "openvino@fp32", "openvino@bf16", "openv
 def write_models(spec: VariantSpec, blocks: int | None, path: Path, spare: int) -> None:
     """Write the net in fp32 to `path` and in int8 beside it."""
     encoder = Encoder(spec)
-    planes, height, width = encoder.shape
     torch.manual_seed(0)
     size: dict[str, Any] = {} if blocks is None else {"blocks": blocks}
-    net = build_net(
-        "risev2-mobile" if blocks != 5 else "risev2-mobile-small",
-        planes=planes,
-        board=(height, width),
-        policy_planes=encoder.policy_shape[0],
-        **size,
-    )
+    name = "risev2-mobile" if blocks != 5 else "risev2-mobile-small"
+    config = configure_for(name, encoder, **size)
     metadata = {"variant": spec.variant, "encoding_hash": encoding_hash(spec), "net": "random"}
-    export_onnx(net, path, metadata)
+    export_onnx(config.build(), path, metadata, shape=config.shape)
     rng = np.random.default_rng(0)
     planes_ = [(rng.random((16, *encoder.shape)) < 0.1).astype(np.float32) for _ in range(2)]
     model = read_onnx(path)

@@ -84,7 +84,7 @@ def net_config(spec: VariantSpec, net: str) -> NetConfig:
     """Return the net as in trainings. Raises UnknownNameError, VariantAIError."""
     name, size = parse_net(net)
     request = TrainRequest(spec=spec, stores=(), net=name, size=size)
-    return configure(request, torch.device("cpu"), registry().builders())
+    return configure(request, torch.device("cpu"))
 
 
 class Contenders:
@@ -98,7 +98,7 @@ class Contenders:
         self.rates: dict[tuple[str, int], float] = {}
         torch.manual_seed(0)
         self.config = net_config(spec, net)
-        self.module = self.config.build(registry().builders()).eval()
+        self.module = self.config.build().eval()
         self.path = folder / "net.onnx"
         facts = {
             "variant": spec.variant,

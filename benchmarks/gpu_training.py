@@ -90,12 +90,9 @@ class Course:
             precision=self.precision,
             threads=self.threads,
         )
-        prepared = prepare(
-            request, rules=known.rules(spec), builders=known.builders(), workers=workers
-        )
+        prepared = prepare(request, rules=known.rules(spec), workers=workers)
         trainer = Trainer(
             prepared.config, prepared.train, None, Path(), tensorboard=False, workers=workers,
-            builders=known.builders(),
         )  # fmt: skip
         return trainer, prepared.train
 
@@ -125,7 +122,7 @@ class Steps:
         while not late:
             self.step(self.group)
             self.count += self.group
-            (late,) = self.trainer.workers.any(self._now() - begun >= seconds)
+            late = self.trainer.workers.any(self._now() - begun >= seconds)
         self.seconds += self._now() - begun
 
     def step(self, count: int) -> None:

@@ -164,17 +164,9 @@ def step_seconds(encoder: Encoder, batch: int) -> float:
     """Return the processor time of one step (forward, backward) of RISEv2 mobile with 5 blocks."""
     import torch
 
-    from variant_ai.core.nets import build_net
+    from variant_ai.core.nets import configure_for
 
-    planes, ranks, files = encoder.shape
-    net = build_net(
-        "risev2-mobile",
-        planes=planes,
-        board=(ranks, files),
-        policy_planes=encoder.policy_shape[0],
-        head="map",
-        blocks=5,
-    )
+    net = configure_for("risev2-mobile", encoder, blocks=5).build()
     inputs = torch.rand(batch, *encoder.shape)
     actions = torch.randint(encoder.actions, (batch,))
 

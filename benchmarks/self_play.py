@@ -130,23 +130,18 @@ def write_net(spec: VariantSpec, size: str, path: Path) -> int:
     """Write a net with random weights of BLOCKSxCHANNELS. Returns the number of its weights."""
     import torch
 
-    from variant_ai.core.nets import build_net
+    from variant_ai.core.nets import configure_for
     from variant_ai.core.nets.onnx_export import export_onnx
 
     encoder = Encoder(spec)
-    planes, height, width = encoder.shape
     blocks, channels = map(int, size.split("x"))
-    torch.manual_seed(0)
-    net = build_net(
-        "alphazero-8v-map",
-        planes=planes,
-        board=(height, width),
-        policy_planes=encoder.policy_shape[0],
-        blocks=blocks,
-        channels=channels,
-        **VALUE_HEAD,
+    config = configure_for(
+        "alphazero-8v-map", encoder, blocks=blocks, channels=channels, **VALUE_HEAD
     )
-    export_onnx(net, path, {"variant": spec.variant, "encoding_hash": encoding_hash(spec)})
+    torch.manual_seed(0)
+    net = config.build()
+    metadata = {"variant": spec.variant, "encoding_hash": encoding_hash(spec)}
+    export_onnx(net, path, metadata, shape=config.shape)
     return sum(parameter.numel() for parameter in net.parameters())
 
 

@@ -29,7 +29,7 @@ from variant_ai.cli.common.console import run_script
 from variant_ai.core.data.sample.mixture import MixedSampler
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.nets import NetConfig, configure_net
+from variant_ai.core.nets import NetConfig, configure_for
 from variant_ai.core.nets.convolution import BoardConv
 from variant_ai.core.nets.description import describe
 from variant_ai.core.spec import VariantSpec
@@ -313,14 +313,7 @@ def main() -> None:
         memory_of_steps(spec, given.store, given.memory)
         return
     encoder = Encoder(spec)
-    config = configure_net(
-        given.net,
-        planes=encoder.shape[0],
-        board=(encoder.shape[1], encoder.shape[2]),
-        policy_planes=encoder.policy_shape[0],
-        blocks=given.blocks,
-        channels=given.channels,
-    )
+    config = configure_for(given.net, encoder, blocks=given.blocks, channels=given.channels)
     report = describe(config.build(), config.shape)
     print(f"{config.title}, {report.parameters:,} parameters, {report.flops / 1e6:.1f} MFLOP")
     fast = has_fast_bf16(torch.device("cuda" if torch.cuda.is_available() else "cpu"))

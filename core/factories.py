@@ -9,9 +9,9 @@
 | `PROGRAM_PROTOCOLS` | `ProgramPlayer` in `core/arena/programs/program_player.py` | `protocol` of a player |
 | `DIALECTS` | `Dialect` in `core/engine/protocols/uci.py` | `engine --protocol`, `protocols:` in a spec |
 
-Networks have a table of their own, `core/nets/zoo.py`, because a net is known by name, size and head.
-Evaluators too: `core/inference/choosing/evaluator_factory.py`, because a name may also have a
-precision or combine others.
+The built-in networks have a table of their own, `core/nets/zoo.py`, because a net is known by name, size
+and head. Evaluators too: `core/inference/choosing/evaluator_factory.py`, because a name may also have a
+precision or combine others. Those of plugins are in `NETWORKS` and `EVALUATORS`.
 Each implementation is a class or function given as `package.module:object` and imported when it is
 first used: importing this module imports none of them. The core looks for no plugins; the plugin host
 registers what it found here.
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from variant_ai.core.arena.programs.program_player import ProgramPlayer
     from variant_ai.core.encoding.interface import InputEncoder, LabelEncoder
     from variant_ai.core.engine.protocols.uci import Dialect
+    from variant_ai.core.inference.choosing.evaluator_factory import EvaluatorRequest
+    from variant_ai.core.inference.interface import Evaluator
+    from variant_ai.core.nets.interface import NetworkBuilder
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.train.interface import BaseTrainer
@@ -167,3 +170,7 @@ DIALECTS: Factories[Dialect] = Factories(
 )
 """Protocols that the engine answers in. If several have the same first word, the first one is chosen by
 it."""
+NETWORKS: dict[str, Callable[[], NetworkBuilder]] = {}
+"""Makers of the builders of networks that plugins add, by name."""
+EVALUATORS: dict[str, Callable[[EvaluatorRequest], Evaluator]] = {}
+"""Makers of the evaluators that plugins add, by name."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from variant_ai.core.errors import PluginError, SpecError, UnknownNameError, VariantAIError
+from variant_ai.core.factories import EVALUATORS, NETWORKS
 from variant_ai.core.spec.catalogue import SPEC_SUFFIXES, home_path
 from variant_ai.plugins.hookspecs import (
     CommandEntry,
@@ -166,7 +167,7 @@ class Registry(PluginHost):
 
         spec = self._specs.get(path)
         if spec is None:
-            self._offer()
+            self.offer()
             spec = self._specs[path] = load_spec(path, check_names=True)
         if expected and spec.variant != expected:
             raise SpecError(
@@ -181,7 +182,7 @@ class Registry(PluginHost):
         from variant_ai.core.rules import make_rules
         from variant_ai.core.spec.loader import in_file
 
-        self._offer()
+        self.offer()
         entry = self.rules_engines.get(spec.rules.engine if engine is None else engine)
         try:
             return make_rules(spec, engine) if entry is None else entry.make(spec)
@@ -193,8 +194,9 @@ class Registry(PluginHost):
         """The file that a spec was read from; None if this registry did not read it."""
         return next((path for path, read in self._specs.items() if read is spec), None)
 
-    def _offer(self) -> None:
-        """Register in the core, which looks for no plugins, what can be chosen by name."""
+    def offer(self) -> None:
+        """Register in the core, which looks for no plugins, what can be chosen by name. Everything here
+        that reads a spec, or makes rules, builders or evaluators, does it first."""
         for hook, kinds in FACTORIES.items():
             for entry in self._entries(hook, LazyEntry):
                 kind = entry.kind if isinstance(entry, EncoderEntry) else ""
@@ -202,6 +204,8 @@ class Registry(PluginHost):
                     kinds[kind].register(entry.name, entry.target)
                 except PluginError as error:
                     self._report(entry.plugin, str(error))
+        NETWORKS.update({name: entry.make for name, entry in self.networks.items()})
+        EVALUATORS.update({name: entry.make for name, entry in self.evaluators.items()})
 
     # --- nets and evaluators -------------------------------------------------------------------
 
@@ -221,6 +225,7 @@ class Registry(PluginHost):
         evaluators and nets of plugins, and `packaged` for the net of the variant."""
         from variant_ai.core.inference.choosing.evaluator_factory import make_evaluator
 
+        self.offer()
         model = None if model is None else self.net(spec, model)
         return make_evaluator(
             spec,
@@ -231,9 +236,6 @@ class Registry(PluginHost):
             device=device,
             precision=precision,
             log=log,
-            plugins=self.evaluators,
-            # Only the nets of checkpoints are built, and those are folders.
-            builders=self.builders() if model is not None and model.is_dir() else None,
         )
 
     def net(self, spec: VariantSpec, named: Path) -> Path:
@@ -282,11 +284,12 @@ class Registry(PluginHost):
     def builders(self) -> dict[str, NetworkBuilder]:
         """Network builders by name, the project's own and those of plugins.
 
-        A plugin's builder that cannot be made is reported and is not among them; asking for it by
-        its name raises PluginError with the reason.
+        A plugin's builder that cannot be made is reported and is not among them; `find_builder` raises
+        PluginError with the reason.
         """
         from variant_ai.core.nets import core_networks
 
+        self.offer()
         return self._made("networks", self.networks.values(), core_networks())
 
 

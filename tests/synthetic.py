@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 
-from variant_ai.core.nets import NetConfig, configure_net
+from variant_ai.core.nets import NetConfig, choose_head, find_builder
 from variant_ai.core.rules.position import Position, new_position
 from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
 
@@ -100,9 +100,32 @@ class SyntheticSource:
             )
 
 
+def net_config(
+    name: str,
+    *,
+    planes: int,
+    board: tuple[int, int],
+    policy_planes: int,
+    actions: int | None = None,
+    head: str | None = None,
+    **size: object,
+) -> NetConfig:
+    """A named net for any sizes; `actions`: those of a flat head."""
+    builder = find_builder(name)
+    return NetConfig(
+        name=name,
+        planes=planes,
+        board=board,
+        actions=policy_planes * board[0] * board[1] if actions is None else actions,
+        head=choose_head(builder, head),
+        policy_planes=policy_planes,
+        size=builder.size(**size).model_dump(),
+    )
+
+
 def tiny_net(**size: int) -> NetConfig:
     options = {"blocks": 1, "channels": 8, "value_hidden": 8, **size}
-    return configure_net(
+    return net_config(
         "risev2-mobile",
         planes=PLANES,
         board=(HEIGHT, WIDTH),

@@ -28,7 +28,7 @@ if __name__ == "__main__":
     hanging = UciClient([sys.executable, "-c", work.ENGINE])
     hanging._launch()
     inner = hanging._next(time.monotonic() + 20).text
-    print(*workers, hanging.pid, inner, child_processes.guard_pid(), flush=True)
+    print(*workers, hanging.pid, inner, child_processes._guard._process.pid, flush=True)
     time.sleep(60)
 """
 WORK = """

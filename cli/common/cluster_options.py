@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,8 +12,6 @@ from variant_ai.cli.common.console import F
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from variant_ai.core.inference.choosing.evaluator_factory import Plugins
-    from variant_ai.core.nets.interface import NetworkBuilder
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
 
@@ -46,17 +44,3 @@ def registered_rules(spec: VariantSpec) -> Rules:
     from variant_ai.plugins import registry
 
     return registry().rules(spec)
-
-
-def registered_evaluators() -> Plugins:
-    """Return the evaluators of plugins."""
-    from variant_ai.plugins import registry
-
-    return registry().evaluators
-
-
-def registered_builders() -> Mapping[str, NetworkBuilder]:
-    """Return the builders of networks, also those of plugins."""
-    from variant_ai.plugins import registry
-
-    return registry().builders()

@@ -83,6 +83,7 @@ def net_and_spec(model: Path, variant: str | None) -> tuple[Path, VariantSpec]:
     """
     from variant_ai.plugins import registry
 
+    registry().offer()
     spec = spec_of_model(model, variant)
     return registry().net(spec, model), spec
 

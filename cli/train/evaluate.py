@@ -148,9 +148,8 @@ def command(
     model, spec = net_and_spec(model, variant)
     more = tuple(registry().net(spec, path) for path in more)
     where = choose_device(device)
-    builders = registry().builders()
     paths = dict.fromkeys((model, *more))
-    models = [open_model(path, spec, where, builders=builders, report=note) for path in paths]
+    models = [open_model(path, spec, where, report=note) for path in paths]
     found = _evaluate(models, spec, request)
     drawn = _draw(models, found, figures) if figures is not None else []
     if as_json:

@@ -178,6 +178,7 @@ def _from_checkpoint(
     from variant_ai.core.train.run.training_settings import model_info, run_spec
     from variant_ai.plugins import registry
 
+    registry().offer()
     found = find_checkpoint(checkpoint)
     config = found.config()
     if given is not None:
@@ -187,7 +188,7 @@ def _from_checkpoint(
     metrics = {}
     if results is not None:
         metrics = {name: results.get(name) for name in ("validation", "baseline_accuracy")}
-    net = found.build(config, registry().builders())
+    net = found.build(config)
     difference = export_net(config, net, target, metrics, state.step)
     stores = tuple(Path(path) for path in (*config.data.validation_stores, *config.data.stores))
     report = {

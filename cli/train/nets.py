@@ -142,7 +142,7 @@ def list_nets(
         from variant_ai.cli.train.nets_time import time_nets
 
         time_nets(
-            [find_builder(net, builders)] if net is not None else list(builders.values()),
+            [find_builder(net)] if net is not None else list(builders.values()),
             specs,
             head,
             size,
@@ -155,7 +155,7 @@ def list_nets(
         if name not in known:
             raise UnknownNameError("option of a net", name, known)
     if net is not None:
-        _one(find_builder(net, builders), specs, head, size, as_json)
+        _one(find_builder(net), specs, head, size, as_json)
         return
     rows: list[dict[str, Any]] = [
         {
@@ -279,7 +279,7 @@ def _report(builder: NetworkBuilder, encoder: Encoder, size: dict[str, Any]) -> 
     from variant_ai.core.nets.description import describe
 
     torch.set_num_threads(1)  # a second thread makes a single position slower
-    config = configure_for(builder.name, encoder, builders={builder.name: builder}, **size)
+    config = configure_for(builder.name, encoder, **size)
     with torch.device("meta"):
-        net = config.build({builder.name: builder})
+        net = config.build()
     return describe(net.to_empty(device="cpu"), config.shape)

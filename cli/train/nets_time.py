@@ -127,10 +127,10 @@ def write_net(
 
     encoder = Encoder(spec, choose_head(builder, head))
     fitting = {k: v for k, v in size.items() if k in builder.size_type.model_fields}
-    config = configure_for(builder.name, encoder, builders={builder.name: builder}, **fitting)
+    config = configure_for(builder.name, encoder, **fitting)
     torch.manual_seed(0)
     metadata = {**spec_metadata(spec), "net": config.title, "head": head}
-    net = config.build({builder.name: builder})
+    net = config.build()
     checkpoint = run / CHECKPOINTS / checkpoint_name(0)
     checkpoint.mkdir(parents=True)
     export_onnx(net, run / RUN_MODEL, metadata, shape=config.shape)

@@ -11,8 +11,6 @@ import click
 
 from variant_ai.cli.common.cluster_options import (
     ray_option,
-    registered_builders,
-    registered_evaluators,
     registered_rules,
 )
 from variant_ai.cli.common.console import (
@@ -196,8 +194,6 @@ def command(
             folder,
             start=start,
             rules=registry().rules(spec),
-            builders=registry().builders(),
-            evaluators=registry().evaluators,
             watcher=watcher,
             supply=None if cluster is None else _cluster_games(cluster, settings, spec),
         )
@@ -230,8 +226,6 @@ def _cluster_games(
         spec.model_dump_json(by_alias=True, exclude_defaults=True),
         settings.model_copy(update={"threads": threads, "device": device}),
         registered_rules,
-        registered_evaluators,
-        registered_builders,
     )
     return lambda done: ClusterGames(ray, setup, done, spec.variant, report=note)
 

@@ -112,7 +112,7 @@ def command(
     spec = run_spec(config)
     rules = registry().rules(spec)
     checkpoint = find_checkpoint(run)
-    net = checkpoint.build(config, registry().builders())
+    net = checkpoint.build(config)
     prepared = _open(run, rules)
     results = _results(run, config, net, checkpoint.state().step)
     encoder = Encoder(spec, config.net.head)

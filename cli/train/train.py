@@ -123,7 +123,6 @@ def command(
     from variant_ai.core.train.run.training_settings import run_spec
     from variant_ai.plugins import registry
 
-    builders = registry().builders()
     with open_workers() as workers:
         if resume is not None:
             _reject_options(context)
@@ -152,9 +151,7 @@ def command(
                 sample=sample,
                 **options,
             )
-            prepared = prepare(
-                request, rules=rules, builders=builders, workers=workers, report=note
-            )
+            prepared = prepare(request, rules=rules, workers=workers, report=note)
             if workers.first:
                 note_sample(stores, prepared.config.variant)
             target = workers.broadcast_object(folder or _default_folder(prepared.config))
@@ -167,7 +164,6 @@ def command(
                 rules,
                 resume=resume is not None,
                 observer=watching,
-                builders=builders,
                 report=watching.report,
                 workers=workers,
                 html=report,

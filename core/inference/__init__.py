@@ -27,7 +27,6 @@ from variant_ai.core.inference.backends.composite_backends import CheckEvaluator
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
 from variant_ai.core.inference.backends.uniform_backend import RandomEvaluator, UniformEvaluator
 from variant_ai.core.inference.choosing.evaluator_factory import (
-    EvaluatorMaker,
     EvaluatorRequest,
     make_evaluator,
 )
@@ -37,7 +36,6 @@ __all__ = [
     "CheckEvaluator",
     "Evaluation",
     "Evaluator",
-    "EvaluatorMaker",
     "EvaluatorRequest",
     "ModelInfo",
     "OnnxEvaluator",

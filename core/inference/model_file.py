@@ -16,7 +16,12 @@ from pathlib import Path
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import ModelInfo
-from variant_ai.core.nets.checksums import CHECKSUM, METADATA_PREFIX, digest_without
+from variant_ai.core.nets.checksums import (
+    CHECKSUM,
+    METADATA_PREFIX,
+    has_checksum,
+    matches_checksum,
+)
 from variant_ai.core.system.text_tables import counted
 
 ONNX_SUFFIX = ".onnx"
@@ -28,9 +33,6 @@ PRECISIONS = ("fp32", "bf16", "fp16", "int8")
 # Field numbers of onnx.ModelProto and its StringStringEntryProto, and protobuf's wire types.
 _GRAPH, _METADATA, _KEY, _VALUE = 7, 14, 1, 2
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_ENTRY_BYTES = 128
-"""More than the size of the checksum's entry, which is written last. If its name is there but no
-entry is found, a length before it was damaged."""
 
 
 @dataclass(frozen=True)
@@ -69,30 +71,26 @@ def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
         raise cut_off
     metadata: dict[str, str] = {}
     has_graph = False
-    with path.open("rb") as file:
-        entry: tuple[int, int] | None = None  # first and last byte of the checksum's entry
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            begin = 0
-            try:
-                for number, kind, start, end in _fields(data, 0, size):
-                    has_graph |= number == _GRAPH
-                    if number == _METADATA and kind == _BYTES:
-                        key, value = _key_and_value(data, start, end)
-                        if key.startswith(METADATA_PREFIX):
-                            metadata[key.removeprefix(METADATA_PREFIX)] = value
-                        if key == METADATA_PREFIX + CHECKSUM:
-                            entry = begin, end
-                    begin = end
-            except EOFError:
-                if has_graph:
-                    raise cut_off from None
-                raise DataError(f"{path}: is not a usable ONNX model") from None
-            except ValueError:  # UnicodeDecodeError included
-                raise DataError(f"{path}: is not a usable ONNX model") from None
-            last = data[max(0, size - _ENTRY_BYTES) :]
-        expected = metadata.pop(CHECKSUM, None)
-        is_hidden = entry is None and (METADATA_PREFIX + CHECKSUM).encode() in last
-        if is_hidden or (entry is not None and digest_without(file, *entry) != expected):
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        try:
+            for number, kind, start, end in _fields(data, 0, size):
+                has_graph |= number == _GRAPH
+                if number == _METADATA and kind == _BYTES:
+                    key, value = _key_and_value(data, start, end)
+                    if key.startswith(METADATA_PREFIX):
+                        metadata[key.removeprefix(METADATA_PREFIX)] = value
+        except EOFError:
+            if has_graph:
+                raise cut_off from None
+            raise DataError(f"{path}: is not a usable ONNX model") from None
+        except ValueError:  # UnicodeDecodeError included
+            raise DataError(f"{path}: is not a usable ONNX model") from None
+        # Looked for at the end as well: a damaged length may hide the entry among other bytes.
+        checked = metadata.pop(CHECKSUM, None) is not None or has_checksum(data)
+        if checked and not matches_checksum(data):
             raise DataError(
                 f"{path}: is damaged: its bytes do not match the checksum in its metadata; copy or "
                 "download it again, or write it again with `variant-ai export` (or, if you changed "

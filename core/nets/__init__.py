@@ -9,13 +9,10 @@ from variant_ai.core.nets.interface import (
     NetShape,
     NetSize,
     NetworkBuilder,
-    build_net,
     choose_head,
     configure_for,
-    configure_net,
     core_networks,
     find_builder,
-    index_builders,
 )
 from variant_ai.core.spec.plane_layout import Head
 
@@ -26,11 +23,8 @@ __all__ = [
     "NetShape",
     "NetSize",
     "NetworkBuilder",
-    "build_net",
     "choose_head",
     "configure_for",
-    "configure_net",
     "core_networks",
     "find_builder",
-    "index_builders",
 ]

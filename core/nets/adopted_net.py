@@ -7,8 +7,9 @@ any other: evaluators, search, engine and matches need not know.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,28 +52,26 @@ class Adopted:
     """Bytes of the ONNX file."""
 
 
-@dataclass
-class _Graph:
-    """A foreign graph with nodes being added before and behind it."""
+class _Nodes:
+    """Nodes added before or behind the graph of a foreign model."""
 
-    model: onnx.ModelProto
-    before: list[onnx.NodeProto] = field(default_factory=list)
-    behind: list[onnx.NodeProto] = field(default_factory=list)
-    constants: int = 0
+    def __init__(self, model: onnx.ModelProto, place: str) -> None:
+        """place: `before` or `behind`, a part of their names."""
+        self.model, self.place = model, place
+        self.nodes: list[onnx.NodeProto] = []
 
-    def constant(self, values: Any, kind: Any) -> str:
-        name = f"layout/{self.constants}"
-        self.constants += 1
-        tensor = numpy_helper.from_array(np.asarray(values, kind), name)
-        self.model.graph.initializer.append(tensor)
-        return name
-
-    def add(
-        self, nodes: list[onnx.NodeProto], operation: str, inputs: Sequence[str], **words: Any
-    ) -> str:
-        """Append a node with one output, and return its name."""
-        name = f"layout/{operation}{len(self.before) + len(self.behind)}"
-        nodes.append(helper.make_node(operation, list(inputs), [name], **words))
+    def add(self, operation: str, *inputs: str | NDArray[Any], **words: Any) -> str:
+        """Append a node with one output, and return its name. inputs: names, or constants."""
+        name = f"layout/{self.place}/{operation}{len(self.nodes)}"
+        names: list[str] = []
+        for given in inputs:
+            if isinstance(given, np.ndarray):
+                constant = numpy_helper.from_array(given, f"{name}/{len(names)}")
+                self.model.graph.initializer.append(constant)
+                names.append(constant.name)
+            else:
+                names.append(given)
+        self.nodes.append(helper.make_node(operation, names, [name], **words))
         return name
 
 
@@ -93,11 +92,11 @@ def adopt(model: onnx.ModelProto, layout: NetLayout, spec: VariantSpec, source: 
         numbers = layout.policy.numbers
     onnx.compose.add_prefix(model, _PREFIX, inplace=True)
     _free_batch(model, _PREFIX + given)
-    graph = _Graph(model)
-    _add_input(graph, _PREFIX + given, layout, encoder, source)
-    value_name = _add_value(graph, _PREFIX + value, layout, encoder)
-    policy_name, missing = _add_policy(graph, _PREFIX + policy, layout, encoder, numbers)
-    _finish(graph, encoder, value_name, policy_name)
+    before, behind = _Nodes(model, "before"), _Nodes(model, "behind")
+    _add_input(before, _PREFIX + given, layout, encoder)
+    value_name = _add_value(behind, _PREFIX + value, layout, encoder)
+    policy_name, missing = _add_policy(behind, _PREFIX + policy, layout, encoder, numbers)
+    _finish(model.graph, before.nodes, behind.nodes, encoder, value_name, policy_name)
     metadata = {
         **spec_metadata(spec),
         "encoder_version": str(ENCODER_VERSION),
@@ -207,11 +206,8 @@ def _found_numbers(
     batch = info.shape.dim[0].dim_value or 1
     kind = helper.tensor_dtype_to_np_dtype(info.elem_type)
     planes = np.random.default_rng(0).random((batch, *size)).astype(kind)
-    try:
+    with _refusing(f"{source}: it cannot evaluate a position"):
         numbers = np.asarray(session.run([policy], {given: planes})[0], np.float64)
-    except Exception as error:  # onnxruntime raises a class of its own per status code
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{source}: it cannot evaluate a position: {reason}") from None
     sums = numbers.reshape(batch, -1).sum(1)
     is_probability = (numbers >= 0).all() and np.abs(sums - 1).max() < 0.01
     return "probabilities" if is_probability else "logits"
@@ -220,7 +216,7 @@ def _found_numbers(
 # --- nodes ----------------------------------------------------------------------------------------
 
 
-def _add_input(graph: _Graph, given: str, layout: NetLayout, encoder: Encoder, source: str) -> None:
+def _add_input(before: _Nodes, given: str, layout: NetLayout, encoder: Encoder) -> None:
     """Add the nodes between our planes and the foreign input."""
     channels = encoder.shape[0]
     order = layout.input.planes
@@ -229,27 +225,26 @@ def _add_input(graph: _Graph, given: str, layout: NetLayout, encoder: Encoder, s
     name = INPUT
     if layout.input.counts == "raw":
         factors = encoder.input_record["maximum"][0, 0, :channels].reshape(1, channels, 1, 1)
-        name = graph.add(graph.before, "Mul", [name, graph.constant(factors, np.float32)])
+        name = before.add("Mul", name, factors.astype(np.float32))
     if order is not None:
-        name = graph.add(graph.before, "Gather", [name, graph.constant(order, np.int64)], axis=1)
+        name = before.add("Gather", name, np.array(order, np.int64), axis=1)
     if layout.input.first_rank == "last":
-        ranks = graph.constant(range(encoder.shape[1])[::-1], np.int64)
-        name = graph.add(graph.before, "Gather", [name, ranks], axis=2)
-    kind = next(i for i in graph.model.graph.input if i.name == given).type.tensor_type.elem_type
-    graph.before.append(helper.make_node("Cast", [name], [given], to=kind))
+        name = before.add("Gather", name, np.arange(encoder.shape[1])[::-1], axis=2)
+    kind = next(i for i in before.model.graph.input if i.name == given).type.tensor_type.elem_type
+    before.nodes.append(helper.make_node("Cast", [name], [given], to=kind))
 
 
-def _add_value(graph: _Graph, value: str, layout: NetLayout, encoder: Encoder) -> str:
+def _add_value(behind: _Nodes, value: str, layout: NetLayout, encoder: Encoder) -> str:
     """Add the nodes that make a value in [-1, 1] from the mover's side; return its name."""
-    nodes = graph.behind
-    name = graph.add(nodes, "Cast", [value], to=TensorProto.FLOAT)
-    name = graph.add(nodes, "Reshape", [name, graph.constant([-1, 1], np.int64)])
+    column = np.array([-1, 1], np.int64)
+    name = behind.add("Cast", value, to=TensorProto.FLOAT)
+    name = behind.add("Reshape", name, column)
     low, high = layout.value.range
     factor, shift = 2 / (high - low), -(high + low) / (high - low)
     if layout.value.view == "opponent":
         factor, shift = -factor, -shift
-    name = graph.add(nodes, "Mul", [name, graph.constant([factor], np.float32)])
-    name = graph.add(nodes, "Add", [name, graph.constant([shift], np.float32)])
+    name = behind.add("Mul", name, np.array([factor], np.float32))
+    name = behind.add("Add", name, np.array([shift], np.float32))
     if layout.value.view == "first player":
         operations = encoder.input_record["op"][0, : encoder.shape[0]].tolist()
         colour = operations.index(COLOUR) if COLOUR in operations else None
@@ -260,33 +255,28 @@ def _add_value(graph: _Graph, value: str, layout: NetLayout, encoder: Encoder) -
             )
         # the plane is 1 if the first player moves, else 0
         turn = INPUT
-        for axis, place in (
-            (3, 0),
-            (2, 0),
-            (1, colour),
-        ):  # one number of the plane, which is constant
-            turn = graph.add(nodes, "Gather", [turn, graph.constant(place, np.int64)], axis=axis)
-        turn = graph.add(nodes, "Reshape", [turn, graph.constant([-1, 1], np.int64)])
-        turn = graph.add(nodes, "Mul", [turn, graph.constant([2], np.float32)])
-        turn = graph.add(nodes, "Sub", [turn, graph.constant([1], np.float32)])
-        name = graph.add(nodes, "Mul", [name, turn])
+        for axis, place in ((3, 0), (2, 0), (1, colour)):  # one number of the constant plane
+            turn = behind.add("Gather", turn, np.array(place, np.int64), axis=axis)
+        turn = behind.add("Reshape", turn, column)
+        turn = behind.add("Mul", turn, np.array([2], np.float32))
+        turn = behind.add("Sub", turn, np.array([1], np.float32))
+        name = behind.add("Mul", name, turn)
     return name
 
 
 def _add_policy(
-    graph: _Graph, policy: str, layout: NetLayout, encoder: Encoder, numbers: str
+    behind: _Nodes, policy: str, layout: NetLayout, encoder: Encoder, numbers: str
 ) -> tuple[str, tuple[str, ...]]:
     """Add the nodes that make our logits; return their name and the moves that are missing."""
-    nodes = graph.behind
-    name = graph.add(nodes, "Cast", [policy], to=TensorProto.FLOAT)
-    name = graph.add(nodes, "Flatten", [name], axis=1)
+    name = behind.add("Cast", policy, to=TensorProto.FLOAT)
+    name = behind.add("Flatten", name, axis=1)
     if numbers == "probabilities":
-        name = graph.add(nodes, "Max", [name, graph.constant([LEAST], np.float32)])
-        name = graph.add(nodes, "Log", [name])
+        name = behind.add("Max", name, np.array([LEAST], np.float32))
+        name = behind.add("Log", name)
     if layout.moves is None:
         if layout.policy.first_rank == "last":
             ranks = np.arange(encoder.actions).reshape(encoder.policy_shape)[:, ::-1].reshape(-1)
-            name = graph.add(nodes, "Gather", [name, graph.constant(ranks, np.int64)], axis=1)
+            name = behind.add("Gather", name, ranks, axis=1)
         return name, ()
     places = {move: place for place, move in enumerate(layout.moves) if move != UNUSED}
     labels = list(getattr(encoder.labels, "labels", ()))
@@ -298,17 +288,23 @@ def _add_policy(
             "the mover sees the board"
         )
     order = [places.get(label, 0) for label in labels]
-    name = graph.add(nodes, "Gather", [name, graph.constant(order, np.int64)], axis=1)
+    name = behind.add("Gather", name, np.array(order, np.int64), axis=1)
     if missing:
         shift = [[0.0 if label in places else NEVER for label in labels]]
-        name = graph.add(nodes, "Add", [name, graph.constant(shift, np.float32)])
+        name = behind.add("Add", name, np.array(shift, np.float32))
     return name, missing
 
 
-def _finish(graph: _Graph, encoder: Encoder, value: str, policy: str) -> None:
+def _finish(
+    inner: onnx.GraphProto,
+    before: list[onnx.NodeProto],
+    behind: list[onnx.NodeProto],
+    encoder: Encoder,
+    value: str,
+    policy: str,
+) -> None:
     """Put all nodes in order, and give the graph our input and outputs."""
-    inner = graph.model.graph
-    nodes = [*graph.before, *inner.node, *graph.behind]
+    nodes = [*before, *inner.node, *behind]
     for name, output in ((value, OUTPUTS[0]), (policy, OUTPUTS[1])):
         nodes.append(helper.make_node("Identity", [name], [output]))
     weights = {tensor.name for tensor in inner.initializer}
@@ -327,26 +323,27 @@ def _finish(graph: _Graph, encoder: Encoder, value: str, policy: str) -> None:
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def _session(content: bytes, source: str) -> Any:
+@contextmanager
+def _refusing(problem: str) -> Iterator[None]:
+    """Raise DataError with the problem, and the first line of the reason, for what onnxruntime refuses."""
     try:
-        return cpu_session(content)
+        yield
     except Exception as error:  # onnxruntime raises a class of its own per status code
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{source}: onnxruntime cannot run it: {reason}") from None
+        raise DataError(f"{problem}: {str(error).splitlines()[0]}") from None
+
+
+def _session(content: bytes, source: str) -> Any:
+    with _refusing(f"{source}: onnxruntime cannot run it"):
+        return cpu_session(content)
 
 
 def _check(content: bytes, encoder: Encoder, source: str) -> None:
     """Compare positions evaluated together and alone. Raises DataError."""
     session = _session(content, source)
     planes: NDArray[np.float32] = np.random.default_rng(1).random((3, *encoder.shape), np.float32)
-    try:
+    with _refusing(f"{source}: it cannot evaluate other batches than its own"):
         together = session.run(list(OUTPUTS), {INPUT: planes})
         alone = [session.run(list(OUTPUTS), {INPUT: planes[i : i + 1]}) for i in range(3)]
-    except Exception as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(
-            f"{source}: it cannot evaluate other batches than its own: {reason}"
-        ) from None
     if together[0].shape != (3, 1) or together[1].shape != (3, encoder.actions):
         shapes = " and ".join(str([*output.shape]) for output in together)
         raise DataError(f"{source}: value and policy of three positions are {shapes}")

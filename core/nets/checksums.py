@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from mmap import mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from variant_ai.core.errors import DataError
 
@@ -24,7 +25,9 @@ METADATA_PREFIX = "variant_ai."
 CHECKSUMS = "checksums.json"
 CHECKSUM = "checksum"
 """Name of the metadata entry, without the project's prefix."""
-_PIECE = 1 << 20
+_ENTRY = b"\x72\x57\x0a\x13variant_ai.checksum\x12\x40"
+"""Beginning of the entry in protobuf: 87 bytes of metadata, a key of 19 and a value of 64, which follows."""
+_ENTRY_BYTES = len(_ENTRY) + 64
 
 
 def checksums_json(contents: Mapping[str, bytes]) -> bytes:
@@ -68,26 +71,16 @@ def serialised(model: onnx.ModelProto) -> bytes:
     del model.metadata_props[:]
     model.metadata_props.extend(kept)
     content: bytes = model.SerializeToString()
-    digest = hashlib.sha256(content).hexdigest()
-    key = _entry_field(1, (METADATA_PREFIX + CHECKSUM).encode())
-    return content + _entry_field(14, key + _entry_field(2, digest.encode()))
+    return content + _ENTRY + hashlib.sha256(content).hexdigest().encode()
 
 
-def digest_without(file: BinaryIO, start: int, end: int) -> str:
-    """Return the sha256 (hex) of all bytes of a file except those from `start` to `end - 1`."""
-    found = hashlib.sha256()
-    file.seek(0)
-    while start > 0 and (piece := file.read(min(_PIECE, start))):
-        found.update(piece)
-        start -= len(piece)
-    file.seek(end)
-    while piece := file.read(_PIECE):
-        found.update(piece)
-    return found.hexdigest()
+def has_checksum(data: bytes | mmap) -> bool:
+    """Return True if a serialised model ends with a checksum, right or wrong."""
+    return (METADATA_PREFIX + CHECKSUM).encode() in data[-_ENTRY_BYTES:]
 
 
-def _entry_field(number: int, content: bytes) -> bytes:
-    """Encode a protobuf field of bytes: its number, the length (below 16,384), the bytes."""
-    size = len(content)
-    length = bytes([size]) if size < 0x80 else bytes([size & 0x7F | 0x80, size >> 7])
-    return bytes([number << 3 | 2]) + length + content
+def matches_checksum(data: bytes | mmap) -> bool:
+    """Return True if the last bytes of a serialised model are the checksum of those before."""
+    with memoryview(data) as whole, whole[:-_ENTRY_BYTES] as content:
+        digest = hashlib.sha256(content).hexdigest()
+    return data[-_ENTRY_BYTES:] == _ENTRY + digest.encode()

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.nets.interface import NetShape
-from variant_ai.core.nets.layers import Gating
-from variant_ai.core.nets.network import outputs_of, shape_of
+from variant_ai.core.nets.network import outputs_of
 
 
 @dataclass(frozen=True)
@@ -45,14 +44,12 @@ def parameters(net: nn.Module) -> int:
     return sum(weight.numel() for weight in net.parameters())
 
 
-def describe(net: nn.Module, shape: NetShape | None = None) -> NetReport:
+def describe(net: nn.Module, shape: NetShape) -> NetReport:
     """Run one position through the net and describe each layer.
 
-    `shape` may be left out for the project's own nets, which know it. The net is unchanged. Norms
-    and activations count two operations and one per number, although fused inference does them for
-    nothing; torch's FlopCounterMode would leave them out.
+    The net is unchanged. Norms and activations count two operations and one per number, although
+    fused inference does them for nothing; torch's FlopCounterMode would leave them out.
     """
-    shape = shape or shape_of(net)
     names = {
         module: name
         for name, module in net.named_modules()
@@ -106,8 +103,6 @@ def _kind(module: nn.Module) -> str:
             return f"fc, {module.out_features}"
         case nn.BatchNorm2d():
             return "batchnorm"
-        case Gating():
-            return module.kind
         case _:
             return type(module).__name__.lower()
 

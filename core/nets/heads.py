@@ -17,29 +17,26 @@ PLIES_UNIT = 20.0
 
 
 class HeadModule(nn.Module):
-    """stem: x [B, C, H, W] -> features; output: features in fp32 -> result."""
+    """A head in two parts: `stem`, x [B, C, H, W] -> features; `output`, features in fp32 -> result."""
 
-    stem: nn.Module
-    output: nn.Module
-
-    def forward(self, x: Tensor) -> Tensor:
-        result: Tensor = self.output(self.stem(x))
-        return result
-
-
-class ValueHead(HeadModule):
-    """conv 1 x 1, n -> flatten -> fc hidden, ReLU -> fc 1, tanh; result [B, 1]."""
-
-    def __init__(self, channels: int, squares: int, n: int, hidden: int) -> None:
+    def __init__(self, stem: list[nn.Module], output: list[nn.Module]) -> None:
         super().__init__()
-        self.stem = nn.Sequential(*conv_norm(channels, n, 1))
-        self.output = nn.Sequential(
+        self.stem = nn.Sequential(*stem)
+        self.output = nn.Sequential(*output)
+
+
+def value_head(channels: int, squares: int, n: int, hidden: int) -> HeadModule:
+    """conv 1 x 1, n -> flatten -> fc hidden, ReLU -> fc 1, tanh; result [B, 1]."""
+    return HeadModule(
+        conv_norm(channels, n, 1),
+        [
             nn.Flatten(),
             nn.Linear(n * squares, hidden),
             nn.ReLU(inplace=True),
             nn.Linear(hidden, 1),
             nn.Tanh(),
-        )
+        ],
+    )
 
 
 class OutcomeHead(nn.Module):
@@ -79,29 +76,22 @@ class OutcomeHead(nn.Module):
         return value, wdl, plies
 
 
-class MapHead(HeadModule):
+def map_head(channels: int, hidden: int, planes: int, *, bias: bool) -> HeadModule:
     """Policy map: conv 3 x 3, channels -> conv 3 x 3, P -> flatten; logits [B, P·H·W]."""
-
-    def __init__(self, channels: int, hidden: int, planes: int, *, bias: bool) -> None:
-        super().__init__()
-        self.stem = nn.Sequential(*conv_norm(channels, hidden, 3))
-        self.output = nn.Sequential(conv(hidden, planes, 3, bias=bias), nn.Flatten())
+    return HeadModule(
+        conv_norm(channels, hidden, 3), [conv(hidden, planes, 3, bias=bias), nn.Flatten()]
+    )
 
 
-class FlatHead(HeadModule):
+def flat_head(channels: int, squares: int, n: int, actions: int) -> HeadModule:
     """Flat labels of the AlphaZero nets: conv 1 x 1, n -> flatten -> fc A; logits [B, A]."""
-
-    def __init__(self, channels: int, squares: int, n: int, actions: int) -> None:
-        super().__init__()
-        self.stem = nn.Sequential(*conv_norm(channels, n, 1))
-        self.output = nn.Sequential(nn.Flatten(), nn.Linear(n * squares, actions))
+    return HeadModule(conv_norm(channels, n, 1), [nn.Flatten(), nn.Linear(n * squares, actions)])
 
 
-class OneHotHead(HeadModule):
+def one_hot_head(channels: int, hidden: int, squares: int, n: int, actions: int) -> HeadModule:
     """Flat labels of the RISE nets ([Xiangqi-thesis] table 4.10): the map head's convolutions, then a fully
     connected layer: conv 3 x 3, hidden -> conv 3 x 3, n -> flatten -> fc A; logits [B, A]."""
-
-    def __init__(self, channels: int, hidden: int, squares: int, n: int, actions: int) -> None:
-        super().__init__()
-        self.stem = nn.Sequential(*conv_norm(channels, hidden, 3), *conv_norm(hidden, n, 3))
-        self.output = nn.Sequential(nn.Flatten(), nn.Linear(n * squares, actions))
+    return HeadModule(
+        [*conv_norm(channels, hidden, 3), *conv_norm(hidden, n, 3)],
+        [nn.Flatten(), nn.Linear(n * squares, actions)],
+    )

@@ -10,13 +10,13 @@ the policy map, the number of labels for the flat head).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from variant_ai.core.errors import UnknownNameError, VariantAIError
+from variant_ai.core.factories import NETWORKS
 from variant_ai.core.spec import VariantSpec, encoding_hash, spec_hash
 from variant_ai.core.spec.plane_layout import Head
 
@@ -126,9 +126,9 @@ class NetConfig(BaseModel):
         size = [str(self.size[key]) for key in ("blocks", "channels") if key in self.size]
         return " ".join([self.name, "x".join(size), self.head] if size else [self.name, self.head])
 
-    def build(self, builders: Mapping[str, NetworkBuilder] | None = None) -> nn.Module:
+    def build(self) -> nn.Module:
         """Build a network of this configuration with random weights."""
-        builder = find_builder(self.name, builders)
+        builder = find_builder(self.name)
         net = builder.build(self.shape, builder.size(**self.size))
         if not self.input_scale:
             return net
@@ -147,81 +147,24 @@ def spec_metadata(spec: VariantSpec) -> dict[str, Any]:
     }
 
 
-def find_builder(name: str, builders: Mapping[str, NetworkBuilder] | None = None) -> NetworkBuilder:
-    """Return the builder of that name among `builders` (None: the built-in ones).
+def find_builder(name: str) -> NetworkBuilder:
+    """Return the builder of that name, a built-in one or a plugin's.
 
-    Raises UnknownNameError, unless the mapping itself raises an error with a reason.
+    Raises UnknownNameError, PluginError if a plugin's builder cannot be made.
     """
-    known = core_networks() if builders is None else builders
-    try:
-        return known[name]
-    except KeyError:
-        raise UnknownNameError("net", name, known) from None
+    own = core_networks()
+    if name in own:
+        return own[name]
+    if name in NETWORKS:
+        return NETWORKS[name]()
+    raise UnknownNameError("net", name, [*own, *NETWORKS])
 
 
 def core_networks() -> dict[str, NetworkBuilder]:
     """The built-in builders by name."""
     from variant_ai.core.nets.zoo import BUILDERS
 
-    return index_builders(BUILDERS)
-
-
-def index_builders(builders: Iterable[NetworkBuilder]) -> dict[str, NetworkBuilder]:
-    """Index builders by name. Raises VariantAIError if two have the same name."""
-    by_name: dict[str, NetworkBuilder] = {}
-    for builder in builders:
-        if builder.name in by_name:
-            raise VariantAIError(f"two nets are registered under the name {builder.name!r}")
-        by_name[builder.name] = builder
-    return by_name
-
-
-def configure_net(
-    name: str,
-    *,
-    planes: int,
-    board: tuple[int, int],
-    policy_planes: int | None = None,
-    actions: int | None = None,
-    head: str | None = None,
-    builders: Mapping[str, NetworkBuilder] | None = None,
-    **size: Any,
-) -> NetConfig:
-    """Configure a named net for a variant: check the options and fill in defaults.
-
-    Args:
-        board: (H, W), ranks and files.
-        policy_planes: P; needed by the map head.
-        actions: A; needed by the flat head, computed from P for the map.
-        head: `map` or `flat`; None: the builder's first.
-        size: options of the builder.
-
-    Raises UnknownNameError (net, head, option) or VariantAIError (a value that does not fit).
-    """
-    builder = find_builder(name, builders)
-    chosen = choose_head(builder, head)
-    height, width = board
-    if chosen == "map":
-        if policy_planes is None:
-            raise VariantAIError(f"net {name}: the map head needs the number of policy planes")
-        expected = policy_planes * height * width
-        if actions is not None and actions != expected:
-            raise VariantAIError(
-                f"net {name}: the map head gives {expected} actions "
-                f"({policy_planes} planes of {height} x {width}), not {actions}"
-            )
-        actions = expected
-    elif actions is None:
-        raise VariantAIError(f"net {name}: the flat head needs the number of actions")
-    return NetConfig(
-        name=name,
-        planes=planes,
-        board=board,
-        actions=actions,
-        head=chosen,
-        policy_planes=policy_planes,
-        size=builder.size(**size).model_dump(),
-    )
+    return {builder.name: builder for builder in BUILDERS}
 
 
 def choose_head(builder: NetworkBuilder, head: str | None) -> Head:
@@ -234,29 +177,20 @@ def choose_head(builder: NetworkBuilder, head: str | None) -> Head:
     raise UnknownNameError(f"head of net {builder.name}", head, builder.heads)
 
 
-def configure_for(
-    name: str,
-    encoder: Encoder,
-    *,
-    builders: Mapping[str, NetworkBuilder] | None = None,
-    **size: Any,
-) -> NetConfig:
-    """Configure a named net for the planes, head and actions of an encoder; see `configure_net`."""
+def configure_for(name: str, encoder: Encoder, **size: Any) -> NetConfig:
+    """Configure a named net for the planes, head and actions of an encoder: check the options of its
+    builder, and fill in defaults.
+
+    Raises UnknownNameError (net, head, option) or VariantAIError (a value that does not fit).
+    """
+    builder = find_builder(name)
     planes, height, width = encoder.shape
-    return configure_net(
-        name,
+    return NetConfig(
+        name=name,
         planes=planes,
         board=(height, width),
-        policy_planes=encoder.policy_shape[0],
         actions=encoder.actions,
-        head=encoder.head,
-        builders=builders,
-        **size,
+        head=choose_head(builder, encoder.head),
+        policy_planes=encoder.policy_shape[0],
+        size=builder.size(**size).model_dump(),
     )
-
-
-def build_net(
-    name: str, *, builders: Mapping[str, NetworkBuilder] | None = None, **options: Any
-) -> nn.Module:
-    """Build a named net with random weights; options and errors as in `configure_net`."""
-    return configure_net(name, builders=builders, **options).build(builders)

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.nets.convolution import BoardConv
 
-Gate = Literal["sigmoid", "hard sigmoid"]
 Pool = Literal["global", "window"]
 POOL_WINDOW = 8
 """Side of the pooling window ([Xiangqi-thesis] table 4.11), the size of a chess board."""
@@ -39,25 +37,6 @@ def conv_norm(
     return [*layers, nn.ReLU(inplace=True)] if relu else layers
 
 
-def depthwise(width: int, kernel: int) -> nn.Conv2d:
-    """`dconv k x k`: one filter per channel."""
-    return conv(width, width, kernel, groups=width)
-
-
-class Gating(nn.Module):
-    """The gate of an attention block: sigmoid (RISEv2) or hard sigmoid (RISEv3)."""
-
-    def __init__(self, kind: Gate) -> None:
-        super().__init__()
-        self.kind = kind
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.sigmoid(x) if self.kind == "sigmoid" else functional.hardsigmoid(x)
-
-    def extra_repr(self) -> str:
-        return self.kind
-
-
 class SqueezeExcite(nn.Module):
     """Scale channels by weights computed from the whole board ([SE]; [Xiangqi-thesis] table
     4.11).
@@ -69,7 +48,7 @@ class SqueezeExcite(nn.Module):
     """
 
     def __init__(
-        self, channels: int, ratio: int, gate: Gate, pool: Pool, board: tuple[int, int]
+        self, channels: int, ratio: int, gate: nn.Module, pool: Pool, board: tuple[int, int]
     ) -> None:
         super().__init__()
         windows = 1
@@ -85,7 +64,7 @@ class SqueezeExcite(nn.Module):
         self.reduce = nn.Linear(channels * windows, max(1, channels // ratio))
         self.relu = nn.ReLU(inplace=True)
         self.expand = nn.Linear(max(1, channels // ratio), channels)
-        self.gate = Gating(gate)
+        self.gate = gate
 
     def forward(self, x: Tensor) -> Tensor:
         if self.pool == "global":
@@ -103,10 +82,10 @@ class SpatialAttention(nn.Module):
     x [B, C, H, W] -> mean over C -> conv 7 x 7 with bias, gate -> x scaled square by square.
     """
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: nn.Module) -> None:
         super().__init__()
         self.conv = conv(1, 1, 7, bias=True)
-        self.gate = Gating(gate)
+        self.gate = gate
 
     def forward(self, x: Tensor) -> Tensor:
         scale: Tensor = self.gate(self.conv(x.mean(1, keepdim=True)))
@@ -126,60 +105,52 @@ class Residual(nn.Module):
         return total if self.relu is None else self.relu(total)
 
 
-class ResidualBlock(Residual):
+def residual_block(channels: int) -> Residual:
     """AlphaZero's block ([CrazyAra-preprint] table 3): two 3 x 3 convolutions, ReLU after the shortcut."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__(
-            [*conv_norm(channels, channels, 3), *conv_norm(channels, channels, 3, relu=False)],
-            relu=True,
-        )
+    return Residual(
+        [*conv_norm(channels, channels, 3), *conv_norm(channels, channels, 3, relu=False)],
+        relu=True,
+    )
 
 
-class PreActivationBlock(Residual):
+def preactivation_block(channels: int) -> Residual:
     """Pre-activation block with one more norm and one less ReLU ([CrazyAra-preprint] table 4; [PyramidNet]):
     norm, conv, norm, ReLU, conv, norm; nothing after the shortcut."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__(
-            [
-                nn.BatchNorm2d(channels),
-                *conv_norm(channels, channels, 3),
-                *conv_norm(channels, channels, 3, relu=False),
-            ]
-        )
+    return Residual(
+        [
+            nn.BatchNorm2d(channels),
+            *conv_norm(channels, channels, 3),
+            *conv_norm(channels, channels, 3, relu=False),
+        ]
+    )
 
 
-class RiseV2Block(Residual):
+def risev2_block(channels: int, width: int, kernel: int, attention: list[nn.Module]) -> Residual:
     """Operating bottleneck ([CrazyAra-preprint] table 5, [Xiangqi-thesis] tables 4.4, 4.5).
 
     (SE, r) -> conv 1 x 1, width -> dconv k x k, width -> conv 1 x 1, channels; each convolution
     with a norm, ReLU after the first two, none after the shortcut. SE comes first and acts only
-    on the branch.
+    on the branch. attention: SE, or empty.
     """
-
-    def __init__(self, channels: int, width: int, kernel: int, attention: nn.Module | None) -> None:
-        super().__init__(
-            [
-                *([] if attention is None else [attention]),
-                *conv_norm(channels, width, 1),
-                *conv_norm(width, width, kernel, groups=width),
-                *conv_norm(width, channels, 1, relu=False),
-            ]
-        )
+    return Residual(
+        [
+            *attention,
+            *conv_norm(channels, width, 1),
+            *conv_norm(width, width, kernel, groups=width),
+            *conv_norm(width, channels, 1, relu=False),
+        ]
+    )
 
 
-class RiseV3Block(Residual):
+def risev3_block(channels: int, width: int, kernel: int, attention: nn.Module) -> Residual:
     """RISEv3's bottleneck ([Xiangqi-thesis] tables 4.6, 4.7), with the last norm moved to the front
-    and attention just before the shortcut: norm -> conv 1 x 1 -> dconv k x k -> conv 1 x 1 -> (SE or SA)."""
-
-    def __init__(self, channels: int, width: int, kernel: int, attention: nn.Module | None) -> None:
-        super().__init__(
-            [
-                nn.BatchNorm2d(channels),
-                *conv_norm(channels, width, 1),
-                *conv_norm(width, width, kernel, groups=width),
-                conv(width, channels, 1),
-                *([] if attention is None else [attention]),
-            ]
-        )
+    and attention just before the shortcut: norm -> conv 1 x 1 -> dconv k x k -> conv 1 x 1 -> SE or SA."""
+    return Residual(
+        [
+            nn.BatchNorm2d(channels),
+            *conv_norm(channels, width, 1),
+            *conv_norm(width, width, kernel, groups=width),
+            conv(width, channels, 1),
+            attention,
+        ]
+    )

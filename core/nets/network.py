@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.nets.heads import HeadModule, OutcomeHead
-from variant_ai.core.nets.interface import NetShape
 
 XAVIER_MAGNITUDE = 2.24
 """MXNet's Xavier samples from ±sqrt(magnitude / mean(fan in, fan out)), torch's xavier_uniform from
@@ -46,14 +45,6 @@ def outputs_of(net: nn.Module, planes: Tensor) -> Outputs:
     return Outputs(*net(planes))
 
 
-def shape_of(net: nn.Module) -> NetShape:
-    """The shape of a net that knows it. Raises TypeError."""
-    shape = getattr(net, "shape", None)
-    if not isinstance(shape, NetShape):
-        raise TypeError("the shape of a net that does not know its own must be given")
-    return shape
-
-
 class Network(nn.Module):
     """planes [B, C, H, W] -> (value [B], policy logits [B, A]), both fp32.
 
@@ -63,14 +54,12 @@ class Network(nn.Module):
 
     def __init__(
         self,
-        shape: NetShape,
         stem: nn.Module,
         tower: nn.Module,
         value: HeadModule | OutcomeHead,
         policy: HeadModule,
     ) -> None:
         super().__init__()
-        self.shape = shape
         self.stem = stem
         self.tower = tower
         self.value = value
@@ -104,6 +93,11 @@ class Network(nn.Module):
                 outcome, wdl, plies = self.value(value.float())
                 return Outputs(outcome, logits, wdl, plies)
             return Outputs(self.value.output(value.float()).squeeze(1), logits)
+
+
+def auxiliary_outputs(net: nn.Module) -> tuple[str, ...]:
+    """Outputs of a net besides value and policy, out of `wdl` and `plies_left`."""
+    return net.auxiliary if isinstance(net, Network) else ()
 
 
 def _full_precision(device: str) -> torch.autocast | nullcontext[None]:

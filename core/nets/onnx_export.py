@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import METADATA_PREFIX, serialised
 from variant_ai.core.nets.interface import NetShape
-from variant_ai.core.nets.network import Network, outputs_of, shape_of
+from variant_ai.core.nets.network import auxiliary_outputs, outputs_of
 from variant_ai.core.nets.onnx_files import cpu_session, write_onnx
 
 OPSET = 17
@@ -43,7 +43,7 @@ class _Outputs(nn.Module):
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
         self.net = net
-        self.names = [*OUTPUTS, *(net.auxiliary if isinstance(net, Network) else ())]
+        self.names = [*OUTPUTS, *auxiliary_outputs(net)]
 
     def forward(self, planes: Tensor) -> tuple[Tensor, ...]:
         outputs = outputs_of(self.net, planes).by_name().values()
@@ -55,14 +55,14 @@ def export_onnx(
     path: str | os.PathLike[str],
     metadata: Mapping[str, Any],
     *,
-    shape: NetShape | None = None,
+    shape: NetShape,
 ) -> float:
     """Write the net to `path` (completely or not at all) and compare the file with the net.
 
     Args:
         metadata: stored under the prefix `variant_ai.`; strings unchanged, anything else as JSON.
             Evaluators expect: variant, spec_hash, encoding_hash, net, head.
-        shape: for a net that does not know its own.
+        shape: of the net's inputs and outputs.
 
     Returns the largest difference of any output between onnxruntime and torch (`difference_from`).
     Raises DataError if it exceeds 1e-4 or is not a number; then no file is written.
@@ -72,7 +72,7 @@ def export_onnx(
     """
     training = module.training
     net = _Outputs(module).eval()
-    samples = sample_planes(shape or shape_of(module)).to(next(module.parameters()).device)
+    samples = sample_planes(shape).to(next(module.parameters()).device)
     try:
         model = onnx.load_from_string(_trace(net, samples))
         write_metadata(model, metadata)

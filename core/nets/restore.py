@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import METADATA_PREFIX
 from variant_ai.core.nets.description import run_watched
-from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
+from variant_ai.core.nets.interface import NetConfig
 from variant_ai.core.nets.onnx_export import difference_from, sample_planes
 from variant_ai.core.nets.onnx_files import read_onnx
 from variant_ai.core.system.text_tables import counted
@@ -44,7 +44,7 @@ def net_config(metadata: Mapping[str, str], path: Path) -> NetConfig:
         ) from None
 
 
-def restore(path: Path, builders: Mapping[str, NetworkBuilder] | None = None) -> nn.Module:
+def restore(path: Path) -> nn.Module:
     """Restore the net of an fp32 file written by `export_onnx`, on the CPU, in evaluation mode.
 
     Raises DataError if the file is damaged or of reduced precision, or if its layers are not those of
@@ -58,7 +58,7 @@ def restore(path: Path, builders: Mapping[str, NetworkBuilder] | None = None) ->
     config = net_config(metadata, path)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        net = config.build(builders).eval()
+        net = config.build().eval()
     layers, stored = _layers(net, config), _stored(model)
     if len(layers) != len(stored):
         raise DataError(

@@ -10,7 +10,9 @@ torch is imported when a net is built, not before.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -103,149 +105,6 @@ class RiseV3SmallSize(RiseV3Size):
     wide_blocks: int = Field(default=2, ge=0, description="number of last blocks with 5 x 5")
 
 
-class _PaperBuilder(NetworkBuilder):
-    def __init__(self, name: str, summary: str, source: str, size_type: type[HeadSize]) -> None:
-        self.name, self.summary, self.source = name, summary, source
-        self.size_type = size_type
-
-
-class AlphaZeroBuilder(_PaperBuilder):
-    """Residual towers ([CrazyAra-preprint] tables 3, 4, 6 to 8)."""
-
-    def __init__(
-        self,
-        name: str,
-        summary: str,
-        source: str,
-        size_type: type[TowerSize],
-        *,
-        preact: bool = False,
-    ) -> None:
-        super().__init__(name, summary, source, size_type)
-        flat = issubclass(size_type, FlatTowerSize)
-        self.heads: tuple[Head, ...] = ("flat",) if flat else ("map",)
-        self.preact = preact
-
-    def build(self, shape: NetShape, size: NetSize) -> nn.Module:
-        from torch import nn
-
-        from variant_ai.core.nets import heads
-        from variant_ai.core.nets import layers as blocks
-        from variant_ai.core.nets.network import Network
-
-        assert isinstance(size, TowerSize)
-        kind = blocks.PreActivationBlock if self.preact else blocks.ResidualBlock
-        tower: list[nn.Module] = [kind(size.channels) for _ in range(size.blocks)]
-        if self.preact:
-            tower += [nn.BatchNorm2d(size.channels), nn.ReLU(inplace=True)]
-        policy: HeadModule
-        if isinstance(size, FlatTowerSize):
-            policy = heads.FlatHead(
-                size.channels, shape.squares, size.policy_channels, shape.actions
-            )
-        else:
-            policy = _map_head(shape, size.channels, bias=False)
-        return Network(
-            shape,
-            nn.Sequential(*blocks.conv_norm(shape.planes, size.channels, 3)),
-            nn.Sequential(*tower),
-            _value_head(shape, size.channels, size),
-            policy,
-        )
-
-
-class RiseBuilder(_PaperBuilder):
-    """Towers of mobile bottlenecks with attention."""
-
-    heads: tuple[Head, ...] = ("map", "flat")
-
-    def build(self, shape: NetShape, size: NetSize) -> nn.Module:
-        from torch import nn
-
-        from variant_ai.core.nets import heads
-        from variant_ai.core.nets import layers as blocks
-        from variant_ai.core.nets.network import Network
-
-        assert isinstance(size, RiseSize)
-        v3 = isinstance(size, RiseV3Size)
-        tower = _risev3_tower(shape, size) if v3 else _risev2_tower(shape, size)
-        policy: HeadModule
-        if shape.head == "map":
-            policy = _map_head(shape, size.channels, bias=v3)
-        else:
-            policy = heads.OneHotHead(
-                size.channels,
-                size.channels,
-                shape.squares,
-                shape.policy_planes or size.channels,
-                shape.actions,
-            )
-        return Network(
-            shape,
-            nn.Sequential(*blocks.conv_norm(shape.planes, size.channels, 3)),
-            nn.Sequential(*tower),
-            _value_head(shape, size.channels, size),
-            policy,
-        )
-
-
-def _risev2_tower(shape: NetShape, size: RiseSize) -> list[nn.Module]:
-    from variant_ai.core.nets import layers as blocks
-
-    assert isinstance(size, RiseV2Size)
-    board = (shape.height, shape.width)
-    return [
-        blocks.RiseV2Block(
-            size.channels,
-            width,
-            size.kernel,
-            blocks.SqueezeExcite(size.channels, size.ratio, "sigmoid", size.pool, board)
-            if i >= size.blocks - size.se_blocks
-            else None,
-        )
-        for i, width in enumerate(size.widths())
-    ]
-
-
-def _risev3_tower(shape: NetShape, size: RiseSize) -> list[nn.Module]:
-    from torch import nn
-
-    from variant_ai.core.nets import layers as blocks
-
-    assert isinstance(size, RiseV3Size)
-    board = (shape.height, shape.width)
-    tower: list[nn.Module] = []
-    for i, width in enumerate(size.widths()):
-        attention: nn.Module
-        if i < size.blocks - 1:
-            attention = blocks.SqueezeExcite(
-                size.channels, size.ratio, "hard sigmoid", size.pool, board
-            )
-        else:
-            attention = blocks.SpatialAttention("hard sigmoid")
-        kernel = 5 if i >= size.blocks - size.wide_blocks else size.kernel
-        tower.append(blocks.RiseV3Block(size.channels, width, kernel, attention))
-    return [*tower, nn.BatchNorm2d(size.channels), nn.ReLU(inplace=True)]
-
-
-def _value_head(shape: NetShape, channels: int, size: HeadSize) -> HeadModule | OutcomeHead:
-    from variant_ai.core.nets.heads import OutcomeHead, ValueHead
-
-    n, hidden = size.value_channels, size.value_hidden
-    if size.wdl or size.plies_left:
-        return OutcomeHead(
-            channels, shape.squares, n, hidden, wdl=size.wdl, plies_left=size.plies_left
-        )
-    return ValueHead(channels, shape.squares, n, hidden)
-
-
-def _map_head(shape: NetShape, channels: int, *, bias: bool) -> HeadModule:
-    from variant_ai.core.nets.heads import MapHead
-
-    assert shape.policy_planes is not None
-    return MapHead(channels, channels, shape.policy_planes, bias=bias)
-
-
 class _FourEight(FlatTowerSize):
     value_channels: int = Field(default=4, ge=1, description="channels of the value head")
 
@@ -254,58 +113,173 @@ class _EightSixteen(FlatTowerSize):
     policy_channels: int = Field(default=16, ge=1, description="channels of the flat policy head")
 
 
+@dataclass(frozen=True)
+class PaperBuilder(NetworkBuilder):
+    """A net of the papers: a tower between the first convolution and the two heads."""
+
+    name: str
+    summary: str
+    source: str
+    heads: tuple[Head, ...]
+    size_type: type[TowerSize | RiseSize]
+    tower: Callable[[NetShape, Any], list[nn.Module]]
+    """Makes the layers of the tower, of a size of that type."""
+
+    def build(self, shape: NetShape, size: NetSize) -> nn.Module:
+        from torch import nn
+
+        from variant_ai.core.nets.layers import conv_norm
+        from variant_ai.core.nets.network import Network
+
+        assert isinstance(size, TowerSize | RiseSize)
+        tower = self.tower(shape, size)
+        policy = _policy_head(shape, size)
+        return Network(
+            nn.Sequential(*conv_norm(shape.planes, size.channels, 3)),
+            nn.Sequential(*tower),
+            _value_head(shape, size),
+            policy,
+        )
+
+
+def _residual_tower(shape: NetShape, size: TowerSize) -> list[nn.Module]:
+    """[CrazyAra-preprint] table 3."""
+    from variant_ai.core.nets.layers import residual_block
+
+    return [residual_block(size.channels) for _ in range(size.blocks)]
+
+
+def _preactivation_tower(shape: NetShape, size: TowerSize) -> list[nn.Module]:
+    """[CrazyAra-preprint] table 4."""
+    from torch import nn
+
+    from variant_ai.core.nets.layers import preactivation_block
+
+    blocks = [preactivation_block(size.channels) for _ in range(size.blocks)]
+    return [*blocks, nn.BatchNorm2d(size.channels), nn.ReLU(inplace=True)]
+
+
+def _risev2_tower(shape: NetShape, size: RiseV2Size) -> list[nn.Module]:
+    from torch import nn
+
+    from variant_ai.core.nets.layers import SqueezeExcite, risev2_block
+
+    board = (shape.height, shape.width)
+    tower: list[nn.Module] = []
+    for i, width in enumerate(size.widths()):
+        attention: list[nn.Module] = []
+        if i >= size.blocks - size.se_blocks:
+            attention = [SqueezeExcite(size.channels, size.ratio, nn.Sigmoid(), size.pool, board)]
+        tower.append(risev2_block(size.channels, width, size.kernel, attention))
+    return tower
+
+
+def _risev3_tower(shape: NetShape, size: RiseV3Size) -> list[nn.Module]:
+    from torch import nn
+
+    from variant_ai.core.nets.layers import SpatialAttention, SqueezeExcite, risev3_block
+
+    board = (shape.height, shape.width)
+    tower: list[nn.Module] = []
+    for i, width in enumerate(size.widths()):
+        attention: nn.Module
+        if i < size.blocks - 1:
+            attention = SqueezeExcite(size.channels, size.ratio, nn.Hardsigmoid(), size.pool, board)
+        else:
+            attention = SpatialAttention(nn.Hardsigmoid())
+        kernel = 5 if i >= size.blocks - size.wide_blocks else size.kernel
+        tower.append(risev3_block(size.channels, width, kernel, attention))
+    return [*tower, nn.BatchNorm2d(size.channels), nn.ReLU(inplace=True)]
+
+
+def _value_head(shape: NetShape, size: TowerSize | RiseSize) -> HeadModule | OutcomeHead:
+    from variant_ai.core.nets.heads import OutcomeHead, value_head
+
+    widths = size.channels, shape.squares, size.value_channels, size.value_hidden
+    if size.wdl or size.plies_left:
+        return OutcomeHead(*widths, wdl=size.wdl, plies_left=size.plies_left)
+    return value_head(*widths)
+
+
+def _policy_head(shape: NetShape, size: TowerSize | RiseSize) -> HeadModule:
+    from variant_ai.core.nets.heads import flat_head, map_head, one_hot_head
+
+    channels, squares, planes = size.channels, shape.squares, shape.policy_planes
+    if isinstance(size, FlatTowerSize):
+        return flat_head(channels, squares, size.policy_channels, shape.actions)
+    if shape.head == "flat":
+        return one_hot_head(channels, channels, squares, planes or channels, shape.actions)
+    assert planes is not None
+    return map_head(channels, channels, planes, bias=isinstance(size, RiseV3Size))
+
+
 _PAPER = "[CrazyAra-preprint]"
 _THESIS = "[Xiangqi-thesis]"
 
 BUILDERS: tuple[NetworkBuilder, ...] = (
-    RiseBuilder(
+    PaperBuilder(
         "risev2-mobile",
         "mobile bottlenecks, pyramid of 13 blocks, SE in the last five",
         f"{_PAPER}, table 5; {_THESIS}, table 4.5",
+        ("map", "flat"),
         RiseV2Size,
+        _risev2_tower,
     ),
-    RiseBuilder(
+    PaperBuilder(
         "risev2-mobile-small",
         "mobile bottlenecks, 5 blocks of constant width, SE in all",
         f"{_THESIS}, table 4.4",
+        ("map", "flat"),
         RiseV2SmallSize,
+        _risev2_tower,
     ),
-    RiseBuilder(
+    PaperBuilder(
         "risev3-mobile",
         "norm-first bottlenecks, pyramid of 13 blocks, SE in all but the last, which has "
         "spatial attention",
         f"{_THESIS}, table 4.7",
+        ("map", "flat"),
         RiseV3Size,
+        _risev3_tower,
     ),
-    RiseBuilder(
+    PaperBuilder(
         "risev3-mobile-small",
         "norm-first bottlenecks, 5 blocks of constant width, the last two with 5 x 5",
         f"{_THESIS}, table 4.6",
+        ("map", "flat"),
         RiseV3SmallSize,
+        _risev3_tower,
     ),
-    AlphaZeroBuilder(
+    PaperBuilder(
         "alphazero-4v8p",
         "19 residual blocks, value head of 4 channels, flat policy head of 8",
         f"{_PAPER}, tables 3, 6, 7",
+        ("flat",),
         _FourEight,
+        _residual_tower,
     ),
-    AlphaZeroBuilder(
+    PaperBuilder(
         "alphazero-8v16p",
         "19 residual blocks, value head of 8 channels, flat policy head of 16",
         f"{_PAPER}, tables 3, 6, 7",
+        ("flat",),
         _EightSixteen,
+        _residual_tower,
     ),
-    AlphaZeroBuilder(
+    PaperBuilder(
         "alphazero-8v-map",
         "19 residual blocks, value head of 8 channels, policy map",
         f"{_PAPER}, tables 3, 6, 8",
+        ("map",),
         TowerSize,
+        _residual_tower,
     ),
-    AlphaZeroBuilder(
+    PaperBuilder(
         "alphazero-preact-8v-map",
         "19 pre-activation blocks, value head of 8 channels, policy map",
         f"{_PAPER}, tables 4, 6, 8",
+        ("map",),
         TowerSize,
-        preact=True,
+        _preactivation_tower,
     ),
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +26,7 @@ from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.data.store.stored_moves import RulesCodec
 from variant_ai.core.errors import DataError
-from variant_ai.core.inference.choosing.evaluator_factory import Plugins
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.reinforce.cpu_clock import CpuClock, cpu_seconds, memory_mb
 from variant_ai.core.reinforce.games.game_journal import GameJournal
 from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames, open_net
@@ -92,8 +90,6 @@ class Reinforcement:
         *,
         start: Start | None = None,
         rules: Rules | None = None,
-        builders: Mapping[str, NetworkBuilder] | None = None,
-        evaluators: Plugins | None = None,
         watcher: Watcher | None = None,
         supply: Callable[[set[int]], GameSupply] | None = None,
     ) -> None:
@@ -108,11 +104,8 @@ class Reinforcement:
         self.folder = ReinforceFolder(folder)
         self.rules = rules or make_rules(spec)
         self.watcher = watcher or Watcher()
-        self._builders, self._evaluators = builders, evaluators
-        net = configure_start(settings, spec, start, builders)
-        self.training = WindowTraining(
-            settings, spec, net, folder, start=start, rules=self.rules, builders=builders
-        )
+        net = configure_start(settings, spec, start)
+        self.training = WindowTraining(settings, spec, net, folder, start=start, rules=self.rules)
         self._codec = RulesCodec(spec, self.rules)
         self.state = RunState()
         self._clock = CpuClock(0.0, 0.0)
@@ -370,8 +363,6 @@ class Reinforcement:
             self.settings,
             done,
             rules=self.rules,
-            evaluators=self._evaluators,
-            builders=self._builders,
         )
 
     def _numbers(self, generation: int) -> set[int]:
@@ -416,8 +407,6 @@ class Reinforcement:
             self.spec,
             self._existing(self.folder.net(generation)),
             self.settings,
-            plugins=self._evaluators,
-            builders=self._builders,
         )
 
     def _store(self, generation: int) -> Store:

@@ -195,6 +195,8 @@ class _Guard:
         self._kept: set[int] = set()
 
     def add(self, number: int) -> None:
+        """Have a process killed when this one ends, however it ends. `number` is its process id. On
+        POSIX its whole group is killed; it must lead that group (`start_new_session`)."""
         with self._lock:
             self._kept.add(number)
             if self._process is None or self._process.poll() is not None:
@@ -203,6 +205,7 @@ class _Guard:
                 self._write(f"+{number}\n")
 
     def remove(self, number: int) -> None:
+        """Unregister a process, because it has ended."""
         with self._lock:
             if number in self._kept:
                 self._kept.discard(number)
@@ -233,25 +236,6 @@ class _Guard:
         with contextlib.suppress(OSError):
             os.write(self._process.stdin.fileno(), lines.encode())
 
-    @property
-    def pid(self) -> int | None:
-        return None if self._process is None else self._process.pid
-
 
 _guard = _Guard()
-
-
-def guard_child(number: int) -> None:
-    """Have a process killed when this one ends, however it ends. `number` is its process id. On
-    POSIX its whole group is killed; it must lead that group (`start_new_session`)."""
-    _guard.add(number)
-
-
-def release_child(number: int) -> None:
-    """Unregister a process given to `guard_child`, because it has ended."""
-    _guard.remove(number)
-
-
-def guard_pid() -> int | None:
-    """Process id of the guard; None if no child was registered."""
-    return _guard.pid
+guard_child, release_child = _guard.add, _guard.remove

@@ -23,7 +23,7 @@ from variant_ai.core.testing.random_games import Report
 from variant_ai.core.testing.rules_conformance import check_rules
 
 if TYPE_CHECKING:
-    from torch import nn
+    from variant_ai.core.nets.interface import NetConfig
 
 SIMULATIONS = 32
 """Simulations of the search."""
@@ -95,7 +95,9 @@ def check_export(spec: VariantSpec) -> Report:
         encoder = Encoder(spec, head)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "net.onnx"
-            export_onnx(_small_net(encoder), path, {"variant": spec.variant, "head": head})
+            config = _small_net(encoder)
+            metadata = {"variant": spec.variant, "head": head}
+            export_onnx(config.build(), path, metadata, shape=config.shape)
             session = onnxruntime.InferenceSession(
                 path.read_bytes(), options, providers=["CPUExecutionProvider"]
             )
@@ -135,7 +137,7 @@ def _network(rules: Rules, encoder: Encoder) -> str:
 
     planes = torch.from_numpy(encoder.planes(rules.position()))
     with torch.inference_mode():
-        value, policy = _small_net(encoder).eval()(planes)
+        value, policy = _small_net(encoder).build().eval()(planes)
     if value.shape != (1,) or policy.shape != (1, encoder.actions):
         shapes = f"value {tuple(value.shape)} and policy {tuple(policy.shape)}"
         return f"a network returned {shapes} for one position with {encoder.actions} actions"
@@ -158,18 +160,8 @@ def _search(rules: Rules, encoder: Encoder) -> str:
     return f"a search of {SIMULATIONS} visits made {found.visits} and returned move {found.best}"
 
 
-def _small_net(encoder: Encoder) -> nn.Module:
-    """A network of one block with random weights, and the encoder's head."""
-    from variant_ai.core.nets import build_net
+def _small_net(encoder: Encoder) -> NetConfig:
+    """A network of one block with the encoder's head."""
+    from variant_ai.core.nets import configure_for
 
-    planes, ranks, files = encoder.shape
-    return build_net(
-        "risev2-mobile",
-        planes=planes,
-        board=(ranks, files),
-        policy_planes=encoder.policy_shape[0],
-        actions=encoder.actions,
-        head=encoder.head,
-        blocks=1,
-        channels=16,
-    )
+    return configure_for("risev2-mobile", encoder, blocks=1, channels=16)

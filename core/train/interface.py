@@ -8,13 +8,12 @@ splits, budget) and after (measures, export, model card, report) is the same for
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from torch import nn
 
-from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.train.loop.distributed import ALONE, Workers
 from variant_ai.core.train.loop.position_source import Source
 from variant_ai.core.train.measure.metrics import Metrics, Scores
@@ -57,13 +56,11 @@ class BaseTrainer(ABC):
         folder: Path,
         *,
         observer: Observer | None = None,
-        builders: Mapping[str, NetworkBuilder] | None = None,
         tensorboard: bool = True,
         workers: Workers = ALONE,
     ) -> None:
         """train: gives batches of `config.batch / config.micro_batches` positions, those of this
-        process if there are several. observer: is called after every step. builders: networks by name,
-        those of plugins included. Raises VariantAIError for a configuration that cannot be trained."""
+        process if there are several. observer: is called after every step. Raises VariantAIError for a configuration that cannot be trained."""
         self.config = config
         self.train = train
         self.validation = validation

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors.torch import save_file
 
 from variant_ai.core.encoding import ENCODER_VERSION, Encoder
-from variant_ai.core.nets import configure_net
+from variant_ai.core.nets import configure_for
 from variant_ai.core.nets.onnx_export import export_onnx
 from variant_ai.core.spec import VariantSpec, builtin_specs, encoding_hash, load_spec
 
@@ -35,12 +35,9 @@ class SmallNet:
 def small(tmp_path_factory: pytest.TempPathFactory) -> SmallNet:
     spec = load_spec(builtin_specs()["minixiangqi"])
     encoder = Encoder(spec)
-    planes, height, width = encoder.shape
-    config = configure_net(
+    config = configure_for(
         "risev2-mobile-small",
-        planes=planes,
-        board=(height, width),
-        policy_planes=encoder.policy_shape[0],
+        encoder,
         blocks=2,
         channels=16,
         pool="global",
@@ -62,7 +59,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> SmallNet:
         "head": "map",
         "steps": "7",
     }
-    export_onnx(net, run / "model.onnx", metadata)
+    export_onnx(net, run / "model.onnx", metadata, shape=config.shape)
     checkpoint = run / "checkpoints" / "step-00000007"
     checkpoint.mkdir(parents=True)
     save_file(

@@ -11,6 +11,7 @@ import pytest
 from onnx import numpy_helper
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.factories import EVALUATORS
 from variant_ai.core.inference import EvaluatorRequest, UniformEvaluator, make_evaluator
 from variant_ai.core.inference.choosing import evaluator_timing as measure
 from variant_ai.core.inference.choosing import fastest_evaluator as auto
@@ -149,27 +150,26 @@ def test_auto_takes_a_run_directory(small, measured) -> None:  # type: ignore[no
     assert make_evaluator(small.spec, checkpoint).name == "torch"
 
 
-def test_plugins_add_evaluators(small) -> None:  # type: ignore[no-untyped-def]
-    class Maker:
-        def make(self, request: EvaluatorRequest) -> UniformEvaluator:
-            assert request.model == Path("x.mine") and request.batch == 5
-            return UniformEvaluator((1, 2, 3), 4)
+def test_plugins_add_evaluators(small, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    def make(request: EvaluatorRequest) -> UniformEvaluator:
+        assert request.model == Path("x.mine") and request.batch == 5
+        return UniformEvaluator((1, 2, 3), 4)
 
-    made = make_evaluator(
-        small.spec, Path("x.mine"), evaluator="mine", batch=5, plugins={"mine": Maker()}
-    )
+    monkeypatch.setitem(EVALUATORS, "mine", make)
+    made = make_evaluator(small.spec, Path("x.mine"), evaluator="mine", batch=5)
     assert made.actions == 4
     with pytest.raises(UnknownNameError, match=r"accepted: .*mine"):
-        make_evaluator(small.spec, None, evaluator="mein", plugins={"mine": Maker()})
+        make_evaluator(small.spec, None, evaluator="mein")
 
 
-def test_entries_of_the_plugin_host_are_makers(small) -> None:  # type: ignore[no-untyped-def]
+def test_entries_of_the_plugin_host_are_makers(small, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     from variant_ai.plugins import EvaluatorEntry
 
     entry = EvaluatorEntry(
         "mine", "variant_ai.core.inference.choosing.evaluator_factory:make_uniform"
     )
-    made = make_evaluator(small.spec, None, evaluator="mine", plugins={"mine": entry})
+    monkeypatch.setitem(EVALUATORS, "mine", entry.make)
+    made = make_evaluator(small.spec, None, evaluator="mine")
     assert isinstance(made, UniformEvaluator)
 
 

@@ -9,10 +9,10 @@ import onnx
 import pytest
 import torch
 from onnx import TensorProto, helper
+from synthetic import net_config
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.layer_outputs import LayerOutputs
-from variant_ai.core.nets import configure_net
 from variant_ai.core.nets.onnx_export import export_onnx
 
 
@@ -30,15 +30,12 @@ def write(path: Path, nodes: list[onnx.NodeProto], batch: int | str) -> None:
 
 def test_layers_are_those_of_torch(tmp_path: Path) -> None:
     torch.manual_seed(3)
-    net = (
-        configure_net(
-            "alphazero-8v-map", planes=5, board=(4, 3), policy_planes=4, blocks=2, channels=6
-        )
-        .build()
-        .eval()
+    config = net_config(
+        "alphazero-8v-map", planes=5, board=(4, 3), policy_planes=4, blocks=2, channels=6
     )
+    net = config.build().eval()
     path = tmp_path / "net.onnx"
-    export_onnx(net, path, {"variant": "x"})
+    export_onnx(net, path, {"variant": "x"}, shape=config.shape)
     layers = LayerOutputs(path, 4, 3)
     found: dict[str, torch.Tensor] = {}
     for name, module in net.named_modules():

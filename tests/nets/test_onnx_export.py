@@ -10,26 +10,30 @@ import onnx
 import onnxruntime
 import pytest
 import torch
+from synthetic import net_config
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import read_model_file
-from variant_ai.core.nets import build_net
+from variant_ai.core.nets import NetShape
 from variant_ai.core.nets.onnx_export import difference_from, export_onnx, sample_planes
 
 
-def trained_looking(name: str, head: str, board: tuple[int, int]) -> torch.nn.Module:
+def trained_looking(
+    name: str, head: str, board: tuple[int, int]
+) -> tuple[torch.nn.Module, NetShape]:
     """A net whose norms have statistics of their own, as after training."""
     torch.manual_seed(1)
-    net = build_net(
+    config = net_config(
         name, planes=7, board=board, policy_planes=5, head=head, blocks=2, channels=8,
         actions=None if head == "map" else 33,
     )  # fmt: skip
+    net = config.build()
     for module in net.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             torch.nn.init.uniform_(module.running_mean, -0.5, 0.5)
             torch.nn.init.uniform_(module.running_var, 0.5, 2.0)
             torch.nn.init.uniform_(module.bias, -0.5, 0.5)
-    return net
+    return net, config.shape
 
 
 @pytest.mark.parametrize(
@@ -43,9 +47,9 @@ def trained_looking(name: str, head: str, board: tuple[int, int]) -> torch.nn.Mo
     ],
 )
 def test_onnxruntime_agrees_with_torch(name: str, head: str, tmp_path: Path) -> None:
-    net = trained_looking(name, head, (10, 9))
+    net, shape = trained_looking(name, head, (10, 9))
     path = tmp_path / "model.onnx"
-    assert export_onnx(net, path, {}) <= 1e-4
+    assert export_onnx(net, path, {}, shape=shape) <= 1e-4
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     net.eval()
     for batch in (1, 5):  # neither is the batch it was exported with
@@ -60,7 +64,8 @@ def test_onnxruntime_agrees_with_torch(name: str, head: str, tmp_path: Path) -> 
 
 def test_the_file_stands_alone(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
-    export_onnx(trained_looking("risev2-mobile", "map", (8, 8)), path, {})
+    net, shape = trained_looking("risev2-mobile", "map", (8, 8))
+    export_onnx(net, path, {}, shape=shape)
     assert [p.name for p in tmp_path.iterdir()] == ["model.onnx"]
     model = onnx.load(path, load_external_data=False)
     assert [o.version for o in model.opset_import] == [17]
@@ -69,8 +74,10 @@ def test_the_file_stands_alone(tmp_path: Path) -> None:
 
 def test_metadata(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
-    net = trained_looking("risev2-mobile", "map", (8, 8))
-    export_onnx(net, path, {"variant": "somechess", "metrics": {"policy_accuracy": 0.5}})
+    net, shape = trained_looking("risev2-mobile", "map", (8, 8))
+    export_onnx(
+        net, path, {"variant": "somechess", "metrics": {"policy_accuracy": 0.5}}, shape=shape
+    )
     metadata = read_model_file(path).metadata
     assert metadata["variant"] == "somechess"
     assert metadata["metrics"] == '{"policy_accuracy": 0.5}'
@@ -78,29 +85,30 @@ def test_metadata(tmp_path: Path) -> None:
 
 
 def test_training_mode_survives(tmp_path: Path) -> None:
-    net = trained_looking("risev2-mobile", "map", (8, 8)).train()
+    net, shape = trained_looking("risev2-mobile", "map", (8, 8))
+    net.train()
     before = {key: value.clone() for key, value in net.state_dict().items()}
-    export_onnx(net, tmp_path / "model.onnx", {})
+    export_onnx(net, tmp_path / "model.onnx", {}, shape=shape)
     assert net.training
     assert all(torch.equal(before[key], value) for key, value in net.state_dict().items())
 
 
 def test_large_outputs_may_differ_by_as_much_as_they_are_rounded(tmp_path: Path) -> None:
     """fp32 has seven digits: logits of hundreds differ by more than 1e-4 and are the same."""
-    net = trained_looking("risev2-mobile", "map", (8, 8))
+    net, shape = trained_looking("risev2-mobile", "map", (8, 8))
     with torch.no_grad():
         net.policy.output[0].weight.mul_(20_000)
-    assert export_onnx(net, tmp_path / "model.onnx", {}) <= 1e-4
+    assert export_onnx(net, tmp_path / "model.onnx", {}, shape=shape) <= 1e-4
     with torch.no_grad():
         assert net.eval()(torch.rand(3, 7, 8, 8))[1].abs().max() > 1000
 
 
 def test_a_net_that_says_nan_is_not_written(tmp_path: Path) -> None:
-    net = trained_looking("risev2-mobile", "map", (8, 8))
+    net, shape = trained_looking("risev2-mobile", "map", (8, 8))
     with torch.no_grad():
         net.policy.output[0].weight[0, 0, 0, 0] = torch.nan
     with pytest.raises(DataError, match="differs from the net by nan"):
-        export_onnx(net, tmp_path / "model.onnx", {})
+        export_onnx(net, tmp_path / "model.onnx", {}, shape=shape)
     assert not list(tmp_path.iterdir())
 
 
@@ -116,9 +124,9 @@ def test_a_file_that_differs_is_not_written(tmp_path: Path) -> None:
             value, logits = self.net(planes)
             return value + (0.1 if torch.jit.is_tracing() else 0.0), logits
 
-    net = trained_looking("risev2-mobile", "map", (8, 8))
+    net, shape = trained_looking("risev2-mobile", "map", (8, 8))
     with pytest.raises(DataError, match="differs from the net"):
-        export_onnx(Unfaithful(net), tmp_path / "model.onnx", {}, shape=net.shape)
+        export_onnx(Unfaithful(net), tmp_path / "model.onnx", {}, shape=shape)
     assert not list(tmp_path.iterdir())
 
 
@@ -139,11 +147,11 @@ def test_missing_file(tmp_path: Path) -> None:
 
 def test_no_flipped_bit_plays_silently(tmp_path: Path) -> None:
     """A file with one bit changed is refused, or says what it said before."""
-    net = trained_looking("risev2-mobile", "map", (8, 8))
+    net, shape = trained_looking("risev2-mobile", "map", (8, 8))
     path = tmp_path / "model.onnx"
-    export_onnx(net, path, {"variant": "somechess"})
+    export_onnx(net, path, {"variant": "somechess"}, shape=shape)
     whole = path.read_bytes()
-    planes = sample_planes(net.shape)
+    planes = sample_planes(shape)
     assert difference_from(net, whole, planes) < 1e-4
     rng = random.Random(2)
     ends = [*range(40), *range(len(whole) - 140, len(whole))]
@@ -165,7 +173,8 @@ def test_no_flipped_bit_plays_silently(tmp_path: Path) -> None:
 
 def test_a_damaged_weight_is_named_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
-    export_onnx(trained_looking("risev2-mobile", "map", (8, 8)), path, {})
+    net, shape = trained_looking("risev2-mobile", "map", (8, 8))
+    export_onnx(net, path, {}, shape=shape)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)

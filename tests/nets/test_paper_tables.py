@@ -4,8 +4,8 @@ counted by hand. 34 planes of 8 x 8, 81 policy planes, 2272 labels."""
 from __future__ import annotations
 
 import pytest
+from synthetic import net_config
 
-from variant_ai.core.nets import configure_net
 from variant_ai.core.nets.description import Layer, NetReport, describe
 
 Row = tuple[str, tuple[int, ...], int]
@@ -15,10 +15,10 @@ BOARD = (8, 8)
 
 def report(name: str) -> NetReport:
     flat = name in ("alphazero-4v8p", "alphazero-8v16p")
-    config = configure_net(
+    config = net_config(
         name, planes=34, board=BOARD, policy_planes=81, actions=2272 if flat else None
     )
-    return describe(config.build())
+    return describe(config.build(), config.shape)
 
 
 def rows(layers: tuple[Layer, ...], under: str) -> list[Row]:
@@ -127,5 +127,5 @@ def test_table_5() -> None:
 
 
 def test_windows_are_an_option() -> None:
-    config = configure_net("risev2-mobile", planes=34, board=BOARD, policy_planes=81)
+    config = net_config("risev2-mobile", planes=34, board=BOARD, policy_planes=81)
     assert config.size["pool"] == "global"

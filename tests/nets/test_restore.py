@@ -9,10 +9,11 @@ import onnx
 import pytest
 import torch
 from onnx import numpy_helper
+from synthetic import net_config
 from torch import nn
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.nets import NetConfig, configure_net, core_networks
+from variant_ai.core.nets import NetConfig, core_networks
 from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.nets.onnx_export import difference_from, export_onnx, sample_planes
 from variant_ai.core.nets.restore import restore, settle_norms
@@ -24,7 +25,7 @@ def configure(name: str, **options: object) -> NetConfig:
     size = {"blocks": 3, "channels": 16}
     known = core_networks()[name].size_type.model_fields
     size = {key: value for key, value in size.items() if key in known}
-    return configure_net(
+    return net_config(
         name,
         planes=PLANES,
         board=BOARD,

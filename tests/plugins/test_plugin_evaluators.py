@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,20 @@ import pytest
 from click.testing import CliRunner
 
 import variant_ai
+from variant_ai.cli.common.cluster_options import registered_rules
 from variant_ai.cli.main import cli
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import PluginError, UnknownNameError, VariantAIError
-from variant_ai.core.inference import Evaluator, EvaluatorRequest, UniformEvaluator
+from variant_ai.core.factories import EVALUATORS, NETWORKS
+from variant_ai.core.inference import (
+    Evaluator,
+    EvaluatorRequest,
+    UniformEvaluator,
+    make_evaluator,
+)
 from variant_ai.core.nets import NetShape, NetSize, NetworkBuilder, find_builder
+from variant_ai.core.spec import load_spec
+from variant_ai.core.spec.catalogue import builtin_specs
 from variant_ai.plugins import API_VERSION, EvaluatorEntry, NetworkEntry, Registry, hookimpl
 
 NET = ("--evaluator", "mine", "--batch", "4")
@@ -77,7 +87,7 @@ class Plugin:
 
 
 @pytest.fixture(autouse=True)
-def with_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Registry:
+def with_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Registry]:
     """The installation's registry and the plugin; nobody's nets."""
     found = Registry()
     assert found.register(Plugin(), "outside")
@@ -85,7 +95,9 @@ def with_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Registry:
         monkeypatch.setattr(f"{module}.registry", lambda: found)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     SEEN.clear()
-    return found
+    yield found
+    NETWORKS.clear()
+    EVALUATORS.clear()
 
 
 @pytest.mark.parametrize(
@@ -139,10 +151,16 @@ def test_a_variant_without_a_net(with_plugin: Registry) -> None:
 
 
 def test_nets_of_plugins_are_known_to_evaluators(with_plugin: Registry, tmp_path: Path) -> None:
-    spec = with_plugin.variant("makruk")
-    with_plugin.evaluator(spec, tmp_path, evaluator="mine")
-    builders = SEEN[-1].builders
-    assert builders is not None and {"deep", "risev2-mobile"} <= set(builders)
+    with_plugin.evaluator(load_spec(builtin_specs()["makruk"]), tmp_path, evaluator="mine")
+    assert find_builder("deep").summary == "a net of a plugin"
+
+
+def test_players_of_a_cluster_know_them_once_they_have_the_rules(with_plugin: Registry) -> None:
+    spec = load_spec(builtin_specs()["makruk"])
+    assert "mine" not in EVALUATORS and "deep" not in NETWORKS
+    registered_rules(spec)
+    assert find_builder("deep").name == "deep"
+    assert make_evaluator(spec, None, evaluator="mine").name == "mine"
 
 
 @pytest.mark.parametrize(
@@ -190,12 +208,12 @@ def test_a_net_that_cannot_be_made_is_named_and_the_others_serve(
     assert with_plugin.register(Other(), "other")
     builders = with_plugin.builders()
     assert name not in builders and {"deep", "risev2-mobile"} <= set(builders)
-    assert find_builder("risev2-mobile", builders).name == "risev2-mobile"
+    assert find_builder("risev2-mobile").name == "risev2-mobile"
     with pytest.raises(PluginError, match="plugin 'other': ") as caught:
-        find_builder(name, builders)
+        find_builder(name)
     assert reason in str(caught.value)
     with pytest.raises(UnknownNameError, match=r"accepted: .*deep"):
-        find_builder("nobody", builders)
+        find_builder("nobody")
     problems = {info.name: info.problem for info in with_plugin.plugins}
     assert problems["outside"] == ""
     assert f"networks {name!r} was left out: " in problems["other"] and reason in problems["other"]

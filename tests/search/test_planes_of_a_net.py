@@ -16,7 +16,7 @@ from variant_ai.cli.common.search_options import spec_of_model
 from variant_ai.core.encoding import ENCODER_VERSION, Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference import OnnxEvaluator, make_evaluator
-from variant_ai.core.nets import configure_net
+from variant_ai.core.nets import configure_for
 from variant_ai.core.nets.onnx_export import export_onnx
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
@@ -50,11 +50,7 @@ class Net:
 def write(folder: Path, spec: VariantSpec, *, says_spec: bool = True) -> Net:
     """Net with random weights that contains the spec of its planes."""
     encoder = Encoder(spec)
-    planes, height, width = encoder.shape
-    config = configure_net(
-        "alphazero-8v-map", planes=planes, board=(height, width),
-        policy_planes=encoder.policy_shape[0], blocks=1, channels=8,
-    )  # fmt: skip
+    config = configure_for("alphazero-8v-map", encoder, blocks=1, channels=8)
     torch.manual_seed(1)
     net = config.build()
     metadata = {

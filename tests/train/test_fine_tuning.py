@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from synthetic import SyntheticBatch, SyntheticSource, tiny_config, tiny_net
+from synthetic import SyntheticBatch, SyntheticSource, net_config, tiny_config, tiny_net
 
 from variant_ai.core.errors import DataError, VariantAIError
-from variant_ai.core.nets import build_net
 from variant_ai.core.nets.heads import PLIES_UNIT
 from variant_ai.core.nets.network import outputs_of
 from variant_ai.core.nets.onnx_export import export_onnx
@@ -120,10 +119,10 @@ def test_further_heads_learn(tmp_path: Path) -> None:
 
 def test_value_follows_from_win_draw_and_loss() -> None:
     torch.manual_seed(0)
-    net = build_net(
+    net = net_config(
         "alphazero-8v-map", planes=3, board=(4, 5), policy_planes=2, blocks=1, channels=4,
         wdl=True, plies_left=True,
-    ).eval()  # fmt: skip
+    ).build().eval()  # fmt: skip
     said = outputs_of(net, torch.rand(6, 3, 4, 5))
     assert said.wdl is not None and said.plies_left is not None
     shares = said.wdl.softmax(1)
@@ -133,10 +132,10 @@ def test_value_follows_from_win_draw_and_loss() -> None:
 
 
 def test_loss_by_hand() -> None:
-    net = build_net(
+    net = net_config(
         "alphazero-8v-map", planes=3, board=(4, 5), policy_planes=2, blocks=1, channels=4,
         wdl=True, plies_left=True,
-    ).eval()  # fmt: skip
+    ).build().eval()  # fmt: skip
     planes, action = torch.rand(3, 3, 4, 5), torch.tensor([0, 7, 39])
     outcome, plies = torch.tensor([1.0, 0.0, -1.0]), torch.tensor([5.0, 60.0, 21.0])
     learnt = Learner(net, 0.3, 0.7)(planes, action, outcome, plies)

@@ -20,7 +20,7 @@ from variant_ai.core.draw.piece_images import DISC
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.inference import UniformEvaluator
-from variant_ai.core.nets import build_net
+from variant_ai.core.nets import configure_for
 from variant_ai.core.nets.description import activations
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
@@ -125,12 +125,9 @@ def test_data_sets_beside_each_other(tmp_path: Path) -> None:
 
 def test_inside_of_a_net(xiangqi: VariantSpec) -> None:
     encoder, rules = Encoder(xiangqi), make_rules(xiangqi)
-    planes, height, width = encoder.shape
+    _, height, width = encoder.shape
     torch.manual_seed(0)
-    net = build_net(
-        "risev2-mobile", planes=planes, board=(height, width),
-        policy_planes=encoder.policy_shape[0], blocks=1, channels=8, value_hidden=8,
-    )  # fmt: skip
+    net = configure_for("risev2-mobile", encoder, blocks=1, channels=8, value_hidden=8).build()
     seen = encoder.planes(rules.position())
     found = activations(net, seen)
     assert found.stem.shape == found.tower.shape == (8, height, width)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ from variant_ai.core.inference.model_file import (
     find_model_file,
 )
 from variant_ai.core.nets.checksums import check_file
-from variant_ai.core.nets.interface import NetConfig, NetworkBuilder
+from variant_ai.core.nets.interface import NetConfig
 from variant_ai.core.spec import VariantSpec
 
 if TYPE_CHECKING:
@@ -115,12 +114,10 @@ class TorchEvaluator(Evaluator):
         precision: str | None = None,
         threads: int | None = None,
         batch: int = 16,
-        builders: Mapping[str, NetworkBuilder] | None = None,
     ) -> TorchEvaluator:
         """Load the net of an fp32 ONNX file, of a checkpoint, or of the newest one of a run directory.
 
-        spec: of the game; the net may see it by a spec of its own (`ModelInfo.own_spec`). `builders`
-        build the nets of plugins. Raises DataError (no checkpoint, damaged, of another variant or
+        spec: of the game; the net may see it by a spec of its own (`ModelInfo.own_spec`). Raises DataError (no checkpoint, damaged, of another variant or
         encoding; an ONNX file that does not describe its net) and the errors of the constructor.
         """
         file, folder = _find_net(path)
@@ -135,12 +132,12 @@ class TorchEvaluator(Evaluator):
         if file is None:
             from variant_ai.core.nets.network import load_model
 
-            net = config.build(builders)
+            net = config.build()
             path = folder / AVERAGE
             path = path if path.is_file() else folder / MODEL
             load_model(net, read_tensors(path), path)
         else:
-            net = restore(file.path, builders)
+            net = restore(file.path)
         shape = (config.planes, *config.board)
         return cls(
             net,

@@ -7,23 +7,22 @@
     auto                     the fastest one available, by measurement (`fastest_evaluator.py`)
     NAME@PRECISION           in this precision, e.g. check:onnx,openvino@bf16
 
-Plugins add names, which are passed in as an argument.
+The plugin host adds those of plugins to `EVALUATORS` (`core/factories.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
-from variant_ai.core.errors import PluginError, UnknownNameError, VariantAIError
+from variant_ai.core.errors import UnknownNameError, VariantAIError
+from variant_ai.core.factories import EVALUATORS
 from variant_ai.core.inference.backends.composite_backends import CheckEvaluator, ParallelEvaluator
 from variant_ai.core.inference.backends.uniform_backend import RandomEvaluator, UniformEvaluator
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.model_file import PRECISIONS, find_model_file
-from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.spec.schema import SPEC_PLANES
 
@@ -61,8 +60,6 @@ class EvaluatorRequest:
     """True if threads wait in a busy loop, for libraries that offer the choice."""
     sessions: int = 1
     """Copies of the net that share each batch."""
-    builders: Mapping[str, NetworkBuilder] | None = None
-    """Builders of the nets that torch runs; None: the built-in ones."""
 
     def need_model(self, evaluator: str) -> Path:
         """Return the model. Raises VariantAIError naming the evaluator if there is none."""
@@ -74,15 +71,6 @@ class EvaluatorRequest:
         return self.model
 
 
-class EvaluatorMaker(Protocol):
-    """Interface of a plugin's entry."""
-
-    def make(self, request: EvaluatorRequest) -> Evaluator:
-        """Return an evaluator for the request. Raises VariantAIError with a message for the user."""
-        ...
-
-
-Plugins = Mapping[str, EvaluatorMaker]
 Log = Callable[[str], None]
 
 
@@ -96,8 +84,6 @@ def make_evaluator(
     device: str = "cpu",
     precision: str | None = None,
     log: Log | None = None,
-    plugins: Plugins | None = None,
-    builders: Mapping[str, NetworkBuilder] | None = None,
 ) -> Evaluator:
     """Make an evaluator by name, for a variant and a model.
 
@@ -111,8 +97,6 @@ def make_evaluator(
             bf16 if the processor supports it. fp32 gives the same numbers on every machine.
             int8 of `net.onnx` is expected beside it, as `net-int8.onnx`.
         log: called with sentences about the choice and anything the user should know.
-        plugins: makers that plugins add, by name (`registry().evaluators`).
-        builders: builders of the nets that torch runs (`registry().builders()`).
 
     A net may have been trained with other planes or another policy than the spec's. Its `info`
     knows the spec by which it sees positions (`ModelInfo.own_spec`); searches use that.
@@ -127,36 +111,31 @@ def make_evaluator(
     if precision is not None and precision not in PRECISIONS:
         raise UnknownNameError("precision", precision, PRECISIONS)
     model = None if model is None else Path(model)
-    request = EvaluatorRequest(spec, model, batch, threads, device, precision, builders=builders)
+    request = EvaluatorRequest(spec, model, batch, threads, device, precision)
     log = log or (lambda text: None)
-    made = make(evaluator, request, plugins or {}, log)
+    made = make(evaluator, request, log)
     for note in made.notes:
         log(note)
     return made
 
 
-def make(name: str, request: EvaluatorRequest, plugins: Plugins, log: Log) -> Evaluator:
+def make(name: str, request: EvaluatorRequest, log: Log) -> Evaluator:
     """Make an evaluator by name; arguments and errors as for `make_evaluator`."""
     if name.startswith(f"{CHECK}:"):
-        return _check(name, request, plugins, log)
+        return _check(name, request, log)
     base, at, precision = name.partition("@")
     if at:
         if precision not in PRECISIONS:
             raise UnknownNameError("precision", precision, PRECISIONS)
         request = replace(request, precision=precision)
-    if base in plugins and base not in _MAKERS and base != AUTO:
-        made = plugins[base].make(request)
-        if not isinstance(made, Evaluator):
-            raise PluginError(
-                f"evaluator {base!r} of a plugin is a {type(made).__name__}, not an Evaluator"
-            )
-        return made
     if base == AUTO:
         from variant_ai.core.inference.choosing.fastest_evaluator import fastest
 
         return fastest(request, log)
     if base not in _MAKERS:
-        raise UnknownNameError("evaluator", name, {*NAMES, *plugins})
+        if base in EVALUATORS:
+            return EVALUATORS[base](request)
+        raise UnknownNameError("evaluator", name, {*NAMES, *EVALUATORS})
     devices = request.device.split(",")
     copies = [replace(request, device=d) for d in devices for _ in range(request.sessions)]
     if len(copies) == 1 or base in WITHOUT_NET:
@@ -218,7 +197,6 @@ def make_torch(request: EvaluatorRequest) -> Evaluator:
         precision=request.precision,
         threads=request.threads,
         batch=request.batch,
-        builders=request.builders,
     )
 
 
@@ -259,14 +237,14 @@ def _onnx_file(model: Path, evaluator: str) -> Path:
     return model
 
 
-def _check(name: str, request: EvaluatorRequest, plugins: Plugins, log: Log) -> Evaluator:
+def _check(name: str, request: EvaluatorRequest, log: Log) -> Evaluator:
     parts = name.removeprefix(f"{CHECK}:").split(",")
     if len(parts) != 2 or not all(parts):
         raise VariantAIError(
             f"evaluator {name!r}: check compares two evaluators, e.g. check:onnx,openvino"
         )
-    first = make(parts[0], request, plugins, log)
-    second = make(parts[1], request, plugins, log)
+    first = make(parts[0], request, log)
+    second = make(parts[1], request, log)
     try:
         return CheckEvaluator(first, second)
     except ValueError as error:

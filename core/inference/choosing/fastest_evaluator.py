@@ -63,7 +63,7 @@ def fastest(request: EvaluatorRequest, log: Log) -> Evaluator:
     contenders, digest = _contenders(request)
     if len(contenders) == 1:
         log(f"Evaluator: {contenders[0].describe()}, the only one that can run this.")
-        return make(contenders[0].evaluator, applied(contenders[0], request), {}, log)
+        return make(contenders[0].evaluator, applied(contenders[0], request), log)
     path = saved_choices.choice_file(
         [digest, request.batch, request.precision, request.device, request.threads], contenders
     )
@@ -75,7 +75,7 @@ def fastest(request: EvaluatorRequest, log: Log) -> Evaluator:
     if parallel_compilation.is_under_way():
         guess = _likely(contenders)
         with contextlib.suppress(VariantAIError, RuntimeError):
-            made = make(guess.evaluator, applied(guess, request), {}, log)
+            made = make(guess.evaluator, applied(guess, request), log)
             log(f"Evaluator: {_named(guess, made)} (the next start measures, without compiling).")
             return made
     return _measure(request, contenders, path, log)
@@ -100,7 +100,7 @@ def _make_saved(saved: SavedChoice, request: EvaluatorRequest, log: Log) -> Eval
 
     choice = saved.choice
     try:
-        made = make(choice.evaluator, applied(choice, request), {}, log)
+        made = make(choice.evaluator, applied(choice, request), log)
     except (VariantAIError, RuntimeError) as error:
         log(f"{choice.describe()}, chosen earlier, does not work any more ({error}).")
         return None
@@ -233,7 +233,7 @@ def _measure(
     failures: list[VariantAIError] = []
     for choice in contenders:
         try:
-            made[choice] = make(choice.evaluator, applied(choice, request), {}, lambda text: None)
+            made[choice] = make(choice.evaluator, applied(choice, request), lambda text: None)
         except VariantAIError as error:
             failures.append(error)
         except RuntimeError as error:  # of a library or a driver; others may work

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from variant_ai.core.data.game_record import GameRecord
-from variant_ai.core.inference.choosing.evaluator_factory import Plugins
-from variant_ai.core.nets.interface import NetworkBuilder, core_networks
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.games.game_journal import game_line
 from variant_ai.core.reinforce.games.game_supply import LocalGames
@@ -32,10 +30,7 @@ class PlayerSetup:
     """The spec as JSON, so that the machine need not have its file."""
     settings: ReinforceSettings
     make_rules: Callable[[VariantSpec], Rules] = make_usual_rules
-    find_evaluators: Callable[[], Plugins] = dict
-    """Returns the evaluators of plugins."""
-    find_builders: Callable[[], Mapping[str, NetworkBuilder]] = core_networks
-    """Returns the builders of networks, also those of plugins."""
+    """Makes the rules; also where nets and evaluators of plugins are made known on that machine."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +102,6 @@ class ClusterPlayer:
             set(),
             rules=setup.make_rules(spec),
             first_game=self._first_game,
-            evaluators=setup.find_evaluators(),
-            builders=setup.find_builders(),
         )
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib.util
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.inference.backends import onnx_backend
-from variant_ai.core.inference.choosing.evaluator_factory import AUTO, Plugins, make_evaluator
+from variant_ai.core.inference.choosing.evaluator_factory import AUTO, make_evaluator
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.reinforce.games.self_play import BaseSelfPlay, Resignations, make_self_play
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules.interface import Rules
@@ -63,12 +62,9 @@ class LocalGames(GameSupply):
         *,
         rules: Rules,
         first_game: int = 1,
-        evaluators: Plugins | None = None,
-        builders: Mapping[str, NetworkBuilder] | None = None,
     ) -> None:
         """done: numbers of games that are not played again. first_game: the least number."""
         self._spec, self._settings, self._rules = spec, settings, rules
-        self._evaluators, self._builders = evaluators, builders
         self._done, self._first_game = done, first_game
         self._player: BaseSelfPlay | None = None
         self._net: Evaluator | None = None
@@ -86,8 +82,6 @@ class LocalGames(GameSupply):
             self._spec,
             path,
             self._settings,
-            plugins=self._evaluators,
-            builders=self._builders,
         )
         if self._player is None:
             numbers = itertools.count(self._first_game)
@@ -120,9 +114,6 @@ def open_net(
     spec: VariantSpec,
     path: Path,
     settings: ReinforceSettings,
-    *,
-    plugins: Plugins | None = None,
-    builders: Mapping[str, NetworkBuilder] | None = None,
 ) -> Evaluator:
     """Open a net for self-play or matches, without a measurement because every generation has a new net.
 
@@ -148,6 +139,4 @@ def open_net(
         threads=settings.threads or None,
         device=settings.device,
         precision=chosen,
-        plugins=plugins,
-        builders=builders,
     )

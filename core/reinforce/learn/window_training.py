@@ -7,7 +7,7 @@ rate change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,6 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.factories import TRAINERS
 from variant_ai.core.nets.interface import (
     NetConfig,
-    NetworkBuilder,
     choose_head,
     configure_for,
     find_builder,
@@ -35,7 +34,8 @@ from variant_ai.core.train.interface import TrainResult
 from variant_ai.core.train.loop.device import choose_device, choose_precision
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.measure.metrics import Metrics
-from variant_ai.core.train.run.initial_weights import CheckpointStart, FileStart, Start, random_net
+from variant_ai.core.train.run.checkpoint import Checkpoint
+from variant_ai.core.train.run.initial_weights import Start, random_net
 from variant_ai.core.train.run.run_folder import CONFIG, read_metrics
 from variant_ai.core.train.run.training_run import export_net
 from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
@@ -80,17 +80,16 @@ def configure_start(
     settings: ReinforceSettings,
     spec: VariantSpec,
     start: Start | None,
-    builders: Mapping[str, NetworkBuilder] | None,
 ) -> NetConfig:
     """Return the net of a run: that of its start, or the one of the settings.
 
     Raises DataError if the start is of another encoding, UnknownNameError, VariantAIError."""
     if start is not None:
-        return start.net(spec, builders)
+        return start.net(spec)
     learning = settings.learning
-    builder = find_builder(learning.net, builders)
+    builder = find_builder(learning.net)
     encoder = Encoder(spec, choose_head(builder, None))
-    return configure_for(learning.net, encoder, builders=builders, **learning.size)
+    return configure_for(learning.net, encoder, **learning.size)
 
 
 class WindowTraining:
@@ -105,7 +104,6 @@ class WindowTraining:
         *,
         start: Start | None = None,
         rules: Rules | None = None,
-        builders: Mapping[str, NetworkBuilder] | None = None,
     ) -> None:
         """folder: of the run; checkpoints and metrics are written there.
 
@@ -118,7 +116,6 @@ class WindowTraining:
         self.folder = folder
         self.start = start
         self.rules = rules
-        self.builders = builders
         self.encoder = Encoder(spec, net.head)
         self.device = choose_device(settings.device)
         self._mixed = tuple(Store(Path(part.store), spec) for part in settings.mixture)
@@ -131,14 +128,11 @@ class WindowTraining:
         """Write the net that the run starts from."""
         start = self.start
         path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(start, FileStart):
+        if start is not None and start.is_file:
             write_whole(path, start.path.read_bytes())
             return
         config = self.config(Course(0, 1, 0.0, self.settings.learning.lr), ())
-        if isinstance(start, CheckpointStart):
-            net = start.checkpoint.build(builders=self.builders)
-        else:
-            net = random_net(config, self.builders).eval()
+        net = random_net(config).eval() if start is None else Checkpoint(start.path).build()
         export_net(config, net, path, {}, 0)
 
     def config(self, course: Course, stores: tuple[str, ...]) -> TrainConfig:
@@ -189,7 +183,7 @@ class WindowTraining:
         write_whole(self.folder / CONFIG, config.model_dump_json(indent=2))
         source = self._source(window, course, config)
         trainer = TRAINERS.load(config.trainer)(
-            config, source, None, self.folder, builders=self.builders, tensorboard=False
+            config, source, None, self.folder, tensorboard=False
         )
         return trainer.run(resume=True, report=report)
 

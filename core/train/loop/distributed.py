@@ -75,14 +75,13 @@ class Workers:
         devices = [device] if device.type == "cuda" else None
         return parallel(module, device_ids=devices, **{own: False})
 
-    def any(self, *flags: bool) -> tuple[bool, ...]:
-        """For each flag, True if it is set in any process. All processes must call this at the same
-        point."""
+    def any(self, flag: bool) -> bool:
+        """True if the flag is set in any process. All processes must call this at the same point."""
         if self.world == 1:
-            return flags
-        tensor = torch.tensor(flags, dtype=torch.int32)
+            return flag
+        tensor = torch.tensor(flag, dtype=torch.int32)
         dist.all_reduce(tensor, dist.ReduceOp.MAX)
-        return tuple(bool(value) for value in tensor.tolist())
+        return bool(tensor)
 
     def all_reduce(self, tensors: Sequence[Tensor]) -> None:
         """Replace each tensor by its sum over all processes. They are sent together, because many

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from variant_ai.core.nets.heads import PLIES_UNIT
-from variant_ai.core.nets.network import Network, outputs_of
+from variant_ai.core.nets.network import outputs_of
 from variant_ai.core.train.loop.distributed import Workers
 from variant_ai.core.train.loop.loss import LossWeights, SoftLabels, losses
 from variant_ai.core.train.measure.metrics import Scores, rank_of
@@ -96,11 +96,6 @@ class Learner(nn.Module):
             None if wdl is None else wdl.detach(),
             error,
         )
-
-
-def auxiliary_outputs(net: nn.Module) -> tuple[str, ...]:
-    """Outputs of a net besides value and policy, out of `wdl` and `plies_left`."""
-    return net.auxiliary if isinstance(net, Network) else ()
 
 
 class AuxiliaryMeans:

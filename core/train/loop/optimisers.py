@@ -199,25 +199,21 @@ OPTIMISERS: dict[str, Optimiser] = {
             lambda training, batch, factor: factor * training.lr_max * batch / training.batch,
             {"momentum_buffer": ""},
         ),
-        Optimiser(
-            "adam",
-            "Adam",
-            f"Adam at a constant rate ({ADAM_RATE:g} by default)",
-            partial(_torch, "Adam"),
-            lambda training, batch, factor: ADAM_RATE,
-            {"exp_avg": "", "exp_avg_sq": "exp_avg_sq/"},
-            constant_momentum=ADAM_BETA,
-            counts_steps=True,
-        ),
-        Optimiser(
-            "adamw",
-            "AdamW",
-            f"Adam with separate weight decay ({ADAM_RATE:g} by default)",
-            partial(_torch, "AdamW"),
-            lambda training, batch, factor: ADAM_RATE,
-            {"exp_avg": "", "exp_avg_sq": "exp_avg_sq/"},
-            constant_momentum=ADAM_BETA,
-            counts_steps=True,
+        *(
+            Optimiser(
+                kind.lower(),
+                kind,
+                f"{about} ({ADAM_RATE:g} by default)",
+                partial(_torch, kind),
+                lambda training, batch, factor: ADAM_RATE,
+                {"exp_avg": "", "exp_avg_sq": "exp_avg_sq/"},
+                constant_momentum=ADAM_BETA,
+                counts_steps=True,
+            )
+            for kind, about in (
+                ("Adam", "Adam at a constant rate"),
+                ("AdamW", "Adam with separate weight decay"),
+            )
         ),
         Optimiser(
             "muon",

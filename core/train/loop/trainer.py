@@ -15,7 +15,7 @@ Nets are kept in the channels-last layout. Measured on two cores with AMX, batch
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -25,8 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError, VariantAIError
-from variant_ai.core.nets.interface import NetworkBuilder
-from variant_ai.core.nets.network import first_layers, load_model
+from variant_ai.core.nets.network import auxiliary_outputs, first_layers, load_model
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.train.interface import BaseTrainer, TrainResult
 from variant_ai.core.train.loop.averages import NormStatistics, WeightAverage
@@ -38,7 +37,6 @@ from variant_ai.core.train.loop.learner import (
     Learner,
     LossGuard,
     ScoreWindow,
-    auxiliary_outputs,
 )
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.loop.position_source import Samples, Source, place_batch
@@ -79,7 +77,6 @@ class Trainer(BaseTrainer):
         folder: Path,
         *,
         observer: Observer | None = None,
-        builders: Mapping[str, NetworkBuilder] | None = None,
         tensorboard: bool = True,
         workers: Workers = ALONE,
     ) -> None:
@@ -103,8 +100,7 @@ class Trainer(BaseTrainer):
         self.device = workers.device(choose_device(config.device))
         if config.threads and self.device.type == "cpu":
             torch.set_num_threads(config.threads)
-        self._builders = builders
-        self.net = random_net(config, builders)
+        self.net = random_net(config)
         place_net(self.net, self.device)
         self.frozen = first_layers(self.net, config.freeze)
         for layer in self.frozen:
@@ -221,7 +217,7 @@ class Trainer(BaseTrainer):
                 "save": step % config.checkpoint_every == 0 or step == config.steps,
                 "validate": step % config.validate_every == 0 and step < config.steps,
             }
-            (stopped,) = self.workers.any(stop() and step < config.steps)
+            stopped = self.workers.any(stop() and step < config.steps)
             due["save"] |= stopped
             self._unchecked.append(loss)
             wrong = False
@@ -234,7 +230,7 @@ class Trainer(BaseTrainer):
             if due["save"] and not wrong:
                 # Nor the running statistics, which only evaluation uses.
                 wrong = not all(bool(w.isfinite().all()) for w in self.net.state_dict().values())
-            if any(self.workers.any(wrong)):
+            if self.workers.any(wrong):
                 raise FloatingPointError
             self.state.seconds = seconds + time.perf_counter() - began
             if due["log"]:
@@ -438,7 +434,7 @@ class Trainer(BaseTrainer):
         nets = [self.net] if self._average is None else [self.net, self._average.net]
         if self.workers.first:
             start = find_start(Path(self.config.start_from))
-            weights = start.weights(self.train, self._builders)
+            weights = start.weights(self.train)
             for net in nets:
                 load_model(net, weights, start.path)
         for net in nets:

@@ -6,6 +6,7 @@ do better. N positions, B of them in a batch, A actions, G games.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -126,12 +127,6 @@ class Evaluation:
         }
 
 
-@dataclass
-class _Row:
-    scores: Scores
-    legal_hits: int = 0
-
-
 def evaluate(
     predictors: Mapping[str, Predictor],
     source: Source,
@@ -166,7 +161,8 @@ def evaluate(
     if limit is not None:
         seen = None  # it follows the order of a whole sweep
     n = source.positions if limit is None else min(limit, source.positions)
-    rows: dict[str, _Row] = {}
+    scores: dict[str, Scores] = {}
+    legal_hits: Counter[str] = Counter()
     ply, side = np.zeros(n, np.int32), np.zeros(n, np.int8)
     at = 0
     baseline_hits = legal_moves = policies = 0
@@ -185,8 +181,8 @@ def evaluate(
         for name, predictor in predictors.items():
             own = (encoders or {}).get(name)
             output = predictor(samples.planes if own is None else own.planes(samples.positions))
-            if name not in rows:
-                rows[name] = _Row(Scores.empty(n, wdl=output.wdl is not None))
+            if name not in scores:
+                scores[name] = Scores.empty(n, wdl=output.wdl is not None)
             value, logits = torch.from_numpy(output.value), torch.from_numpy(output.policy)
             wdl = None if output.wdl is None else torch.from_numpy(output.wdl)
             table = (actions or {}).get(name)
@@ -196,32 +192,31 @@ def evaluate(
             if soft is not None and table is not None:
                 own_choices = torch.from_numpy(table[samples.choices].astype(np.int64))
                 soft = SoftLabels(own_choices, soft.shares)
-            rows[name].scores.put(
+            scores[name].put(
                 at, score(value, logits, torch.from_numpy(played), outcome, wdl, soft, weights)
             )
             if legal is not None:
                 choices = legal if table is None else [table[k].astype(np.int64) for k in legal]
                 hits = best_legal(output.policy, choices) == played
-                rows[name].legal_hits += int((hits & teaches).sum())
+                legal_hits[name] += int((hits & teaches).sum())
         at += len(outcome)
         advance(len(outcome))
     nets = {
         name: summarise(
-            row.scores,
+            found,
             ply,
             value_weight,
             side=side,
             seen=seen,
             origins=origins,
-            legal_accuracy=None if rules is None else row.legal_hits / max(policies, 1),
+            legal_accuracy=None if rules is None else legal_hits[name] / max(policies, 1),
         )
-        for name, row in rows.items()
+        for name, found in scores.items()
     }
-    first, *others = rows.values() if rows else [None]
-    for net, row in zip(list(nets.values())[1:], others, strict=True):
-        assert first is not None and row is not None
-        game = np.arange(n) if origins is None else origins.game
-        net.differences = paired_differences(row.scores, first.scores, game, value_weight)
+    game = np.arange(n) if origins is None else origins.game
+    for name in list(scores)[1:]:
+        first = next(iter(scores.values()))
+        nets[name].differences = paired_differences(scores[name], first, game, value_weight)
     return Evaluation(
         n,
         nets,

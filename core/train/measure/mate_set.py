@@ -112,13 +112,15 @@ def find_mates(
     scanned = 0
     finder = _Finder(rules)
     for batch in _unmirrored(source):
-        for at in finder.candidates(batch.positions):
+        for at in range(len(batch)):
+            moves, n = finder(batch.positions, at)
+            if not moves:
+                continue
             position = batch.positions[at : at + 1].copy()
             identity = tuple(
                 position[0][name].tobytes() for name in ("board", "hands", "side", "passes")
             )
-            moves, n = finder(position)
-            if not moves or identity in seen:
+            if identity in seen:
                 continue
             seen.add(identity)
             found.append(position)
@@ -155,52 +157,41 @@ def _unmirrored(source: Sampler) -> Iterator[Batch]:
 
 
 class _Finder:
-    """Search for positions with a mate in one, and for their mating moves."""
+    """Finds the moves of a position that win at once."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         if is_compiled(rules):
             self._moves, self._replies, self._work = new_moves(2), new_moves(2), new_work()
-            self._after, self._here = new_position(), new_position()
-            tables = rules.tables[0]
-            mates_win = rules.types.royal >= 0 and tables["checkmate"] < 0
-            others = int(tables["features"]) & (VARIANT_ENDS | NEVER_CHECKS)
+            self._after, self._tables = new_position(), rules.tables
+            table = rules.tables[0]
+            mates_win = rules.types.royal >= 0 and table["checkmate"] < 0
+            others = int(table["features"]) & (VARIANT_ENDS | NEVER_CHECKS)
             self._only_checks = int(mates_win and not others)
 
-    def candidates(self, positions: Position) -> Iterator[int]:
-        """Indices of positions, shape (n,), with a checkmate or a variant's win in one.
+    def __call__(self, positions: Position, at: int) -> tuple[tuple[int, ...], int]:
+        """All moves of `positions[at]` that win at once, ascending, and the number of legal moves.
 
-        In variants with a royal piece, positions whose only winning move gives stalemate (rare, and
-        slow to find) are skipped. On `fairy` all positions are candidates.
+        In variants with a royal piece, none for a position whose only winning move gives stalemate
+        (rare, and slow to find), because moves that give no check are looked at only beside a mate.
         """
         if not is_compiled(self.rules):
-            yield from range(len(positions))
-            return
-        at = 0
-        while True:
-            at = int(
-                next_mate(
-                    self.rules.tables, positions, at, self._only_checks, self._after,
-                    self._moves, self._replies, self._work,
-                )
-            )  # fmt: skip
-            if at == len(positions):
-                return
-            yield at
-            at += 1
+            return self._by_playing(positions[at : at + 1])
+        kept, n = self._winning(positions, at, self._only_checks)
+        if kept and self._only_checks:
+            kept, n = self._winning(positions, at, 0)
+        return tuple(sorted(self._moves["move"][0, :kept].tolist())), n
 
-    def __call__(self, position: Position) -> tuple[tuple[int, ...], int]:
-        """All moves that win at once, ascending, and the number of legal moves."""
-        if is_compiled(self.rules):
-            tables = self.rules.tables
-            self._here[0] = position[0]
-            n = int(legal_moves_into(tables, self._here, 0, self._moves, self._work))
-            kept = int(
-                keep_mates(
-                    tables, self._here, self._after, self._moves, n, self._replies, self._work
-                )
-            )
-            return tuple(sorted(self._moves["move"][0, :kept].tolist())), n
+    def _winning(self, positions: Position, at: int, only_checks: int) -> tuple[int, int]:
+        """Put the winning moves into the front of the list; return their number and that of all."""
+        tables = self._tables
+        n = int(legal_moves_into(tables, positions, at, self._moves, self._work))
+        kept = keep_mates(
+            tables, positions, at, only_checks, self._after, self._moves, n, self._replies, self._work
+        )  # fmt: skip
+        return int(kept), n
+
+    def _by_playing(self, position: Position) -> tuple[tuple[int, ...], int]:
         us = int(position[0]["side"])
         moves = self.rules.legal_moves(position).tolist()
         mates = []
@@ -229,43 +220,21 @@ def wins_at_once(
 
 @njit
 def keep_mates(
-    t: Tables,
-    p: Position,
-    after: Position,
-    moves: MoveLists,
-    n: Number,
-    replies: MoveLists,
-    work: MoveWork,
-) -> Number:
-    """Move the winning moves among the n legal `moves` of `p[0]` to the front; return their number.
+    t: Tables, p: Position, i: Number, only_checks: Number, after: Position,
+    moves: MoveLists, n: Number, replies: MoveLists, work: MoveWork,
+) -> Number:  # fmt: skip
+    """Move the winning moves among the n legal `moves` of `p[i]` to the front; return their number.
 
-    t TABLES shape (1,); p and after POSITION shape (1,), after is scratch; moves and replies
-    `new_moves(2)`; work `new_work()`.
+    t TABLES shape (1,); only_checks as for `wins_at_once`; after POSITION shape (1,) is scratch;
+    moves and replies `new_moves(2)`; work `new_work()`.
     """
     kept = np.int64(0)
-    only = np.int64(0)
     for k in range(n):
         move = np.int64(moves[0]["move"][k])
-        if wins_at_once(t, p, only, move, only, after, replies, work):
+        if wins_at_once(t, p, np.int64(i), move, np.int64(only_checks), after, replies, work):
             moves[0]["move"][kept] = move
             kept += 1
     return kept
-
-
-@njit
-def next_mate(
-    t: Tables, p: Position, first: Number, only_checks: Number,
-    after: Position, moves: MoveLists, replies: MoveLists, work: MoveWork,
-) -> Number:  # fmt: skip
-    """Index of the first position from `first` on with a move that wins at once; the number of
-    positions if there is none."""
-    for i in range(np.int64(first), p.shape[0]):
-        n = np.int64(legal_moves_into(t, p, np.int64(i), moves, work))
-        for k in range(n):
-            move = np.int64(moves[0]["move"][k])
-            if wins_at_once(t, p, np.int64(i), move, np.int64(only_checks), after, replies, work):
-                return np.int64(i)
-    return np.int64(p.shape[0])
 
 
 # --- measuring -----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +16,10 @@ from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
 from variant_ai.core.inference.backends.onnx_backend import devices as onnx_devices
 from variant_ai.core.inference.interface import Evaluation as Prediction
 from variant_ai.core.inference.model_file import ONNX_SUFFIX, read_model_file
-from variant_ai.core.nets.interface import NetworkBuilder
-from variant_ai.core.nets.network import outputs_of
+from variant_ai.core.nets.network import auxiliary_outputs, outputs_of
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.train.loop.device import Precision, autocast, choose_precision, place_net
 from variant_ai.core.train.loop.distributed import ALONE, Workers
-from variant_ai.core.train.loop.learner import auxiliary_outputs
 from variant_ai.core.train.loop.position_source import Source, place_batch
 from variant_ai.core.train.measure.metrics import Scores, score
 from variant_ai.core.train.run.checkpoint import find_checkpoint
@@ -107,7 +105,6 @@ def open_model(
     device: torch.device,
     *,
     precision: str = "auto",
-    builders: Mapping[str, NetworkBuilder] | None = None,
     report: Callable[[str], None] = lambda text: None,
 ) -> Model:
     """Load a net for a variant from an ONNX file, a checkpoint, or a run directory (its newest
@@ -122,17 +119,18 @@ def open_model(
         if device.type not in onnx_devices():  # torch may support a GPU that onnxruntime does not
             where = "cpu"
             report(f"{path} runs on the CPU: the installed onnxruntime has no {device.type}")
-        own = read_model_file(path).info.own_spec(spec)
-        evaluator = OnnxEvaluator(path, own, device=where)
-        title = evaluator.info.net or path.stem
+        file = read_model_file(path)
+        own = file.info.own_spec(spec)
+        evaluator = OnnxEvaluator(file, own, device=where)
+        title = file.info.net or path.stem
         run = first_run_folder(path.parent)
-        return Model(path, title, evaluator.info.head, own, evaluator.evaluate, run)
+        return Model(path, title, file.info.head, own, evaluator.evaluate, run)
     checkpoint = find_checkpoint(path)
     config = checkpoint.config()
     info = model_info(config, path)
     own = info.own_spec(spec)
     info.require(own)
-    net = checkpoint.build(config, builders)
+    net = checkpoint.build(config)
     predictor = TorchPredictor(net, device, choose_precision(precision, device))
     title = f"{config.net.title}, step {checkpoint.state().step}"
     folder = checkpoint.path.parent

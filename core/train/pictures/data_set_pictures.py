@@ -245,27 +245,21 @@ def players_picture(sets: Mapping[str, DataSet]) -> Picture | None:
 def activity_picture(sets: Mapping[str, DataSet]) -> Picture | None:
     """Share of games with one of the most active fifth of the players ([Xiangqi-thesis] figure 4.2)."""
     shown = {n: s.statistics for n, s in sets.items() if s.statistics.top_fifth_players}
-    if not shown:
-        return None
-    figure = new_figure(8, 0.7 * len(shown) + 1.3)
-    axis = figure.subplots()
-    at = np.arange(len(shown))
-    shares = np.array([100 * found.top_fifth_share for found in shown.values()])
-    axis.barh(at, shares, color=BLUE, height=0.6, label="with one of the most active fifth")
-    axis.barh(at, 100 - shares, left=shares, color="#cfcfcf", height=0.6, label="without")
-    for k, share in enumerate(shares):
-        axis.text(share / 2, k, f"{share:.2f} %", ha="center", va="center", color="white")
-    axis.set_yticks(at, [printable(name, 40) for name in shown])
-    axis.invert_yaxis()
-    axis.set(xlabel="games, %", xlim=(0, 100))
-    axis.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=9)
+    counts: dict[str, list[Count]] = {}
+    for name, found in shown.items():
+        share = found.top_fifth_share
+        named = found.games - found.nameless
+        games = round(share * named)
+        counts[name] = [
+            Count("with one of the most active fifth", games, share),
+            Count("without", named - games, 1 - share),
+        ]
     caption = "; ".join(
         f"{name}: one of the {found.top_fifth_players:,} most active players, a fifth of all, "
         f"takes part in {found.top_fifth_share:.2%} of the games"
         for name, found in shown.items()
     )
-    return picture(figure, "activity", "Activity of the players", caption + ".")
+    return _bars(counts, "activity", "Activity of the players", caption + ".")
 
 
 def first_moves_picture(sets: Mapping[str, DataSet], rules: Rules) -> Picture | None:

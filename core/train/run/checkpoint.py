@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -35,7 +35,6 @@ from variant_ai.core.inference.backends.torch_backend import (
     step_folders,
 )
 from variant_ai.core.nets.checksums import CHECKSUMS, check_file, checksums_json, read_checksums
-from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.nets.network import load_model
 from variant_ai.core.system.files import naming
 from variant_ai.core.train.loop.optimisers import find_optimiser
@@ -114,13 +113,9 @@ class Checkpoint:
         average = self.average()
         return self.model() if average is None else average
 
-    def build(
-        self,
-        config: TrainConfig | None = None,
-        builders: Mapping[str, NetworkBuilder] | None = None,
-    ) -> nn.Module:
+    def build(self, config: TrainConfig | None = None) -> nn.Module:
         """Build the net with the weights to use, on the CPU, in evaluation mode."""
-        net = (config or self.config()).net.build(builders)
+        net = (config or self.config()).net.build()
         load_model(net, self.best(), self.path)
         return net.eval()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError, SpecError, VariantAIError
 from variant_ai.core.nets.interface import (
     NetConfig,
-    NetworkBuilder,
     choose_head,
     configure_for,
     find_builder,
@@ -65,7 +64,6 @@ def prepare(
     request: TrainRequest,
     *,
     rules: Rules | None = None,
-    builders: Mapping[str, NetworkBuilder] | None = None,
     workers: Workers = ALONE,
     report: Callable[[str], None] = lambda text: None,
 ) -> Prepared:
@@ -82,14 +80,12 @@ def prepare(
     precision = choose_precision(request.precision, device)
     optimiser = find_optimiser(request.optimiser)
     start = None if request.start_from is None else find_start(request.start_from)
-    net = (
-        configure(request, device, builders) if start is None else _net_of(start, request, builders)
-    )
+    net = configure(request, device) if start is None else _net_of(start, request)
     encoder = Encoder(spec, net.head)
     on_cpu = device.type == "cpu"
     batch = request.batch or (min(CPU_BATCH, recipe.batch) if on_cpu else recipe.batch)
     micro_batches = request.accumulate * workers.world
-    _check(request, net, encoder, batch, micro_batches, workers, builders)
+    _check(request, net, encoder, batch, micro_batches, workers)
     fine_tuning = FINE_TUNE_RATE if start is not None else 1.0
     lr_max = request.lr_max or optimiser.default_rate(recipe, batch, fine_tuning)
     lr_min = min(recipe.lr_min, lr_max) if request.lr_min is None else request.lr_min
@@ -147,9 +143,7 @@ def prepare(
         report(f"Measuring this machine, to plan a training of {request.minutes:g} min ...")
         threads = (1,) if on_cpu and request.threads is None else ()
         begun = time.perf_counter() if request.started is None else request.started
-        draft = _within_minutes(
-            draft, request.minutes, begun, steps, train, validation, threads, builders
-        )
+        draft = _within_minutes(draft, request.minutes, begun, steps, train, validation, threads)
     return Prepared(**vars(opened), config=_with_intervals(draft), encoder=encoder)
 
 
@@ -158,9 +152,7 @@ def given_of(request: TrainRequest, model: type[BaseModel]) -> dict[str, Any]:
     return request.model_dump(include=set(model.model_fields), exclude_unset=True)
 
 
-def configure(
-    request: TrainRequest, device: torch.device, builders: Mapping[str, NetworkBuilder] | None
-) -> NetConfig:
+def configure(request: TrainRequest, device: torch.device) -> NetConfig:
     """The configuration of the requested net, or of the default of the device: the paper's net on a
     GPU, a small one on a CPU (where the paper's would train on about fifty positions a second)."""
     name, size = request.net, dict(request.size)
@@ -168,25 +160,23 @@ def configure(
         name = GPU_NET if device.type == "cuda" else CPU_NET
         if device.type == "cpu":
             size = {**CPU_SIZE, **size}
-    builder = find_builder(name, builders)
+    builder = find_builder(name)
     encoder = Encoder(request.spec, choose_head(builder, request.head))
-    net = configure_for(name, encoder, builders=builders, **size)
+    net = configure_for(name, encoder, **size)
     if request.normalise:
         return net
     scale = tuple(float(value) for value in encoder.input.scale)
     return net.model_copy(update={"input_scale": scale})
 
 
-def _net_of(
-    start: Start, request: TrainRequest, builders: Mapping[str, NetworkBuilder] | None
-) -> NetConfig:
+def _net_of(start: Start, request: TrainRequest) -> NetConfig:
     """The net to continue with. Raises DataError if it is of another encoding, VariantAIError if the
     request names a net as well."""
     if request.net or request.head or request.size or not request.normalise:
         raise VariantAIError(
             "a training that starts from a net keeps it; remove the options of net, head and size"
         )
-    return start.net(request.spec, builders)
+    return start.net(request.spec)
 
 
 def _check(
@@ -196,7 +186,6 @@ def _check(
     batch: int,
     micro_batches: int,
     workers: Workers,
-    builders: Mapping[str, NetworkBuilder] | None,
 ) -> None:
     """Check everything that does not depend on the data. Raises VariantAIError."""
     if batch % micro_batches or batch < 2 * micro_batches:
@@ -242,7 +231,7 @@ def _check(
             raise DataError(f"there is no game store {path}")
     parse_split(request.split or DEFAULT_SPLIT, request.split_seed)
     with torch.device("meta"):  # shapes only, without weights
-        first_layers(net.build(builders), request.freeze)
+        first_layers(net.build(), request.freeze)
 
 
 def require_compiler(device: torch.device) -> None:
@@ -266,7 +255,6 @@ def _within_minutes(
     train: TrainSource,
     validation: Sampler | None,
     threads: Sequence[int],
-    builders: Mapping[str, NetworkBuilder] | None,
 ) -> TrainConfig:
     """Plan as many steps as the minutes allow, from the speed of a short trial on this machine.
 
@@ -277,7 +265,7 @@ def _within_minutes(
     trials = {}
     for number in sorted({draft.threads, *threads}):
         trial = draft.model_copy(update={"threads": number})
-        probe = Trainer(trial, train, validation, Path(), builders=builders, tensorboard=False)
+        probe = Trainer(trial, train, validation, Path(), tensorboard=False)
         trials[number] = probe.time_steps(min(PROBE_SECONDS, 0.05 * budget))
     chosen = min(trials, key=lambda number: trials[number][0])
     step, predict = trials[chosen]

@@ -20,7 +20,6 @@ from variant_ai.core.encoding import ENCODER_VERSION, Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.factories import TRAINERS
 from variant_ai.core.nets.description import describe, parameters
-from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.nets.onnx_export import export_onnx
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
@@ -79,7 +78,6 @@ def run_training(
     *,
     resume: bool = False,
     observer: Observer | None = None,
-    builders: Mapping[str, NetworkBuilder] | None = None,
     report: Callable[[str], None] = lambda text: None,
     workers: Workers = ALONE,
     html: bool = False,
@@ -100,7 +98,6 @@ def run_training(
         prepared.validation,
         folder,
         observer=observer,
-        builders=builders,
         workers=workers,
     )
     workers.barrier()  # every process has checked the folder before the first one writes

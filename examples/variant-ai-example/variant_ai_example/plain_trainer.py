@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from torch import nn
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.nets.interface import NetworkBuilder
 from variant_ai.core.nets.network import load_model, outputs_of
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.train.interface import BaseTrainer, TrainResult
@@ -37,7 +36,6 @@ class PlainTrainer(BaseTrainer):
         folder: Path,
         *,
         observer: Observer | None = None,
-        builders: Mapping[str, NetworkBuilder] | None = None,
         tensorboard: bool = True,
         workers: Workers = ALONE,
     ) -> None:
@@ -45,7 +43,7 @@ class PlainTrainer(BaseTrainer):
         self.observer = observer or NoObserver()
         self.tensorboard = tensorboard
         torch.manual_seed(config.seed)
-        self.net = config.net.build(builders)
+        self.net = config.net.build()
         self.optimiser = torch.optim.SGD(self.net.parameters(), lr=0.1 * config.lr_max)
         self.state = TrainState()
 

@@ -102,17 +102,15 @@ def command(
     let_threads_sleep()
     from variant_ai.core.train.loop.trainer import Trainer
     from variant_ai.core.train.run.plan import prepare
-    from variant_ai.plugins import registry
 
     if low >= high:
         raise click.UsageError(f"--lr-from {low:g} is not below --lr-to {high:g}")
     require_new(output, replace)
     request, rules = make_request({**given, "steps": steps}, stores=stores, **options)
-    builders = registry().builders()
-    prepared = prepare(request, rules=rules, builders=builders)
+    prepared = prepare(request, rules=rules)
     config = prepared.config
     note_sample(stores, config.variant)
-    trainer = Trainer(config, prepared.train, None, Path(), builders=builders, tensorboard=False)
+    trainer = Trainer(config, prepared.train, None, Path(), tensorboard=False)
     trainer.load_initial_weights()
     note(
         f"{config.net.title}, batches of {config.batch} on {config.device} in {config.precision}: "

@@ -123,7 +123,6 @@ def activations(
     from variant_ai.core.train.run.checkpoint import find_checkpoint
     from variant_ai.core.train.run.run_folder import CONFIG
     from variant_ai.core.train.run.training_settings import model_info, run_spec
-    from variant_ai.plugins import registry
 
     if model.suffix == ONNX_SUFFIX:
         if not (model.parent / CONFIG).is_file():
@@ -136,7 +135,7 @@ def activations(
     spec = load_variant(variant) if variant else run_spec(config)
     model_info(config, model).require(spec)
     rules, position = _position(spec, fen, moves)
-    net = checkpoint.build(config, registry().builders())
+    net = checkpoint.build(config)
     drawn = activation_pictures(net, Encoder(spec, config.net.head), rules, position)
     _write(drawn, output, as_json, folder=True)
 
@@ -182,10 +181,9 @@ def policy(
     from variant_ai.core.train.loop.device import choose_device
     from variant_ai.core.train.measure.prediction import open_model
     from variant_ai.core.train.report.run_report import policy_of
-    from variant_ai.plugins import registry
 
     model, spec = net_and_spec(model, variant)
-    opened = open_model(model, spec, choose_device("cpu"), builders=registry().builders())
+    opened = open_model(model, spec, choose_device("cpu"))
     spec = opened.spec
     rules, position = _position(spec, fen, moves)
     chosen = registry().notation(spec, notation)
