@@ -9,7 +9,6 @@ record, or, for specs with `engine: fairy`, that it has found valid.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -58,12 +57,11 @@ from variant_ai.core.rules.verdicts import (
 )
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.start_position import board_size
 from variant_ai.core.system.text_tables import counted
 
 MAX_STATES = 8192
 """Positions whose results are cached."""
-
-_CELLS = re.compile(r"[0-9]+|\+?[A-Za-z*]~?")
 
 
 class FairyRules(Rules):
@@ -384,12 +382,11 @@ class FairyRules(Rules):
 
 def _require_board(spec: VariantSpec, fen: str) -> None:
     """Raise SpecError if Fairy-Stockfish plays the variant on a board of another size."""
-    rows = fen.split(maxsplit=1)[0].split("[", maxsplit=1)[0].split("/")
-    width = sum(int(cell) if cell.isdigit() else 1 for cell in _CELLS.findall(rows[0]))
-    if (width, len(rows)) != (spec.board.files, spec.board.ranks):
+    files, ranks = board_size(fen.split(maxsplit=1)[0])
+    if (files, ranks) != (spec.board.files, spec.board.ranks):
         raise SpecError(
             f"variant {spec.variant!r} has a board of {spec.board.files} x {spec.board.ranks}, and "
-            f"Fairy-Stockfish plays {spec.fairy!r} on one of {width} x {len(rows)}"
+            f"Fairy-Stockfish plays {spec.fairy!r} on one of {files} x {ranks}"
         )
 
 

@@ -41,8 +41,8 @@ from variant_ai.core.rules.shuffled_starts import (
     shuffled_start,
 )
 from variant_ai.core.rules.text.piece_limits import Hands, PieceLimits
+from variant_ai.core.spec.start_position import WALL, board_cells
 from variant_ai.core.spec.zones import square_name
-from variant_ai.core.system.text_tables import counted
 
 MAX_LENGTH = 1000
 """Characters; a full board of 12 x 10 with full pockets has fewer."""
@@ -52,7 +52,6 @@ MAX_CLOCK = 30_000
 MAX_MOVE_NUMBER = 1_000_000_000
 
 _IN_HAND = re.compile(r"\+?[A-Za-z]|.", re.DOTALL)
-_CELL = re.compile(r"([0-9]+)|(\+?[A-Za-z]~?|\*)")
 _NUMBER = re.compile(r"[0-9]{1,12}\Z")
 _CHECKS_LEFT = re.compile(r"([0-9])\+([0-9])\Z")
 _CHECKS_GIVEN = re.compile(r"\+([0-9])\+([0-9])\Z")
@@ -198,60 +197,35 @@ class _FenFormat:
         """Parse piece codes of all squares, and hand indices of each side, one per piece in
         hand."""
         placement, bracket, pocket = field.partition("[")
-        rows = placement.split("/")
         if bracket:
             if not pocket.endswith("]"):
                 _reject(text, "the pocket that '[' opens is not closed by ']'")
             pocket = pocket[:-1]
-        elif len(rows) == self.ranks + 1 and self.hand_of and not lenient:
-            pocket = rows.pop()
-        if len(rows) != self.ranks:
-            _reject(text, f"{counted(len(rows), 'rank')} given, the board has {self.ranks}")
+        elif placement.count("/") == self.ranks and self.hand_of and not lenient:
+            placement, _, pocket = placement.rpartition("/")
+        try:
+            cells = board_cells(placement, self.files, self.ranks)
+        except FenError as error:
+            _reject(text, str(error))
+        walls = self.geometry.walls
         board = [0] * (self.files * self.ranks)
-        for number, row in zip(range(self.ranks, 0, -1), rows, strict=True):
-            start = (number - 1) * self.files
-            board[start : start + self.files] = self._row(row, number, text, lenient)
-            if not lenient:
-                self._check_walls(row, number, text)
+        for square, symbol in cells.items():
+            if symbol != WALL or not (lenient or square in walls):
+                board[square] = self._code(symbol, square, text, lenient)
+        for square in () if lenient else sorted(walls):
+            if cells.get(square) != WALL:
+                _reject(text, f"{square_name(square, self.files)} is a wall, `*`, here")
         return board, self._pocket(pocket, text, lenient)
 
-    def _row(self, row: str, number: int, text: str, lenient: bool) -> list[int]:
-        codes: list[int] = []
-        at, first = 0, (number - 1) * self.files
-        while at < len(row):
-            match = _CELL.match(row, at)
-            if match is None:
-                _reject(text, f"rank {number}: {row[at]!r} is neither a piece nor a number")
-            if match[1]:
-                if not 1 <= int(match[1][:3]) <= self.files or len(match[1]) > 2:
-                    _reject(text, f"rank {number}: {shorten(match[1], 50)} empty squares")
-                codes += [0] * int(match[1])
-            elif match[2] in self.codes:
-                codes.append(self.codes[match[2]])
-            elif match[2] == "*" and (lenient or first + len(codes) in self.geometry.walls):
-                codes.append(0)
-            elif lenient and match[2][-1:] == "~" and match[2][:-1] in self.codes:
-                codes.append(self.codes[match[2][:-1]])
-            else:
-                known = " ".join(kind.symbol for kind in self.types.all)
-                _reject(text, f"rank {number}: {match[2]!r} is no piece here; pieces are {known}")
-            at = match.end()
-            if len(codes) > self.files:
-                break
-        if len(codes) != self.files:
-            more = "more than " if len(codes) > self.files else ""
-            count = min(len(codes), self.files)
-            _reject(
-                text,
-                f"rank {number} has {more}{counted(count, 'file')}, the board has {self.files}",
-            )
-        return codes
-
-    def _check_walls(self, row: str, number: int, text: str) -> None:
-        """Check that a rank has a `*` for each of its walls: pieces cannot stand there."""
-        wanted = sum(1 for square in self.geometry.walls if square // self.files == number - 1)
-        if row.count("*") != wanted:
-            _reject(text, f"rank {number} has {counted(wanted, 'wall')}, `*`, here")
+    def _code(self, symbol: str, square: int, text: str, lenient: bool) -> int:
+        """Parse the symbol of a piece on a square."""
+        if lenient and symbol not in self.codes:
+            symbol = symbol.removesuffix("~")
+        if symbol not in self.codes:
+            rank = square // self.files + 1
+            known = " ".join(kind.symbol for kind in self.types.all)
+            _reject(text, f"rank {rank}: {symbol!r} is no piece here; pieces are {known}")
+        return self.codes[symbol]
 
     def _pocket(self, pocket: str, text: str, lenient: bool) -> Hands:
         hands: Hands = ([], [])
