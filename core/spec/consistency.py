@@ -16,6 +16,7 @@ from variant_ai.core.spec.issues import (
     Path,
     betza_issues,
     listed_twice,
+    unknown_keys,
     unknown_pieces,
     unknown_words,
     zone_issues,
@@ -230,10 +231,7 @@ def _pass_issues(spec: VariantSpec) -> Issues:
         message = "'must part', but without `pass: may` a player who cannot part them has no move"
         yield ("rules", "facing_kings"), f"{message}; accepted: 'may stay'"
     if rules.points is not None:
-        for letter in rules.points.pieces:
-            if letter not in spec.pieces:
-                message = unknown("piece", letter, list(spec.pieces))
-                yield ("rules", "points", "pieces", letter), message
+        yield from unknown_keys(spec, ("rules", "points", "pieces"), rules.points.pieces)
         if rules.counting != "none":
             message = "a count ends as a draw, which `points` does not decide; accepted: none"
             yield ("rules", "counting"), message
@@ -459,9 +457,7 @@ def _check_gains(spec: VariantSpec) -> Issues:
         if words.piece_gains and forced:
             message = "not where captures explode or must be made; accepted: no piece_gains"
             yield (*path, "piece_gains"), message
-        for symbol in words.piece_gains:
-            if symbol not in spec.pieces:
-                yield (*path, "piece_gains", symbol), unknown("piece", symbol, list(spec.pieces))
+        yield from unknown_keys(spec, (*path, "piece_gains"), words.piece_gains)
 
 
 def _check_drawing(spec: VariantSpec) -> Issues:
@@ -473,9 +469,7 @@ def _check_drawing(spec: VariantSpec) -> Issues:
         message = f"no rank is above rank {drawing.river}; the board has {spec.board.ranks}"
         yield ("drawing", "river"), message
     for word, given in (("glyphs", drawing.glyphs), ("figures", drawing.figures)):
-        for symbol in given:
-            if symbol not in spec.pieces:
-                yield ("drawing", word, symbol), unknown("piece", symbol, list(spec.pieces))
+        yield from unknown_keys(spec, ("drawing", word), given)
     for symbol, figure in drawing.figures.items():
         if not _PATH.match(figure):
             message = (

@@ -319,26 +319,28 @@ def _walk(start: int, end: int) -> list[int]:
 
 
 def _fill_rules(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
-    rules = spec.rules
-    table["features"] |= MUST_CAPTURE * (rules.captures == "must")
-    table["features"] |= BARE_KING_LOSES * (rules.bare_king == "loss")
-    table["features"] |= NEVER_CHECKS * (rules.checks == "never")
-    table["features"] |= ONLY_CAPTURES * (rules.checked_king == "only captures")
+    rules, count = spec.rules, spec.rules.no_progress
+    given = {
+        MUST_CAPTURE: rules.captures == "must",
+        BARE_KING_LOSES: rules.bare_king == "loss",
+        NEVER_CHECKS: rules.checks == "never",
+        ONLY_CAPTURES: rules.checked_king == "only captures",
+        COUNTS_CHECKS: count.checks_counted != "all",
+        PASSES: rules.pass_ == "may",
+        FACING_PARTS: rules.facing_kings == "must part",
+    }
+    table["features"] |= sum(feature for feature, is_given in given.items() if is_given)
     if rules.explodes:
         table["features"] |= EXPLODES
         table["spared"] = sum(1 << kind.index for kind in types.all if kind.piece.promotes)
     values = {"draw": 0, "loss": -1, "win": 1, "fewer pieces win": FEWER_WIN}
     table["checkmate"], table["stalemate"] = values[rules.checkmate], values[rules.stalemate]
-    count = rules.no_progress
     table["plies"] = 0 if count.plies == "none" else count.plies
     table["checks_counted"] = -1 if count.checks_counted == "all" else count.checks_counted
-    table["features"] |= COUNTS_CHECKS * (count.checks_counted != "all")
     if rules.insufficient_material:
         table["features"] |= DRAWS_DEAD_POSITIONS
         for kind in types.all:
             table["mating"][kind.index] = _mating(kind, types, geometry)
-    table["features"] |= PASSES * (rules.pass_ == "may")
-    table["features"] |= FACING_PARTS * (rules.facing_kings == "must part")
     if rules.points is not None:
         table["features"] |= COUNTS_POINTS
         table["second_points"] = round(2 * rules.points.second)

@@ -241,42 +241,25 @@ class _FenFormat:
     def _castling(
         self, text: str, field: str, board: list[int], lenient: bool
     ) -> tuple[int, dict[int, int]]:
-        """Parse rights into bits, and into homes by bit. Rights whose king or rook is not on its
-        square are dropped, and so are those of a player without a king."""
-        if castles_from_any_files(self.types.spec):
-            return self._shuffled_rights(text, field, board)
-        royal = self.types.royal
-        rights = {right.letter: right for right in self.types.castling_rights}
-        held = 0
-        for letter in "" if field == "-" else field:
-            if letter not in rights:
-                if lenient and _ANY_RIGHTS.match(field):
-                    continue
-                known = "".join(rights) or "none here"
-                _reject(text, f"castling {shorten(field, 50)}: rights are {known}, or '-'")
-            right = rights[letter]
-            king = self.home[right.king_from]
-            at_home = all(board[s] == self.home[s] for s in (right.king_from, right.rook_from))
-            if at_home and king and royal in (-1, piece_type(king)):
-                held |= 1 << right.bit
-        return held, {}
+        """Parse rights into bits, and into homes by bit: `KQkq`, and where king and rook may begin on any
+        files also Shredder-FEN (the rook's file: `HAha`). There a side (X-FEN) means its outermost rook.
 
-    def _shuffled_rights(
-        self, text: str, field: str, board: list[int]
-    ) -> tuple[int, dict[int, int]]:
-        """Parse rights of Shredder-FEN (the rook's file: `HAha`) or X-FEN (`KQkq`: the outermost rook
-        on that side of the king) into bits and homes."""
+        Rights whose king or rook is not on its square are dropped, and so are those of a player without
+        a king.
+        """
         types, files = self.types, self.files
+        any_files = castles_from_any_files(types.spec)
         held, homes = 0, {}
         for letter in "" if field == "-" else field:
-            rights = [r for r in types.castling_rights if r.letter.isupper() == letter.isupper()]
-            file = ord(letter.lower()) - 97 if letter.isascii() else -1
-            by_side = any(right.letter == letter for right in rights)
+            by_side = any(right.letter == letter for right in types.castling_rights)
+            file = ord(letter.lower()) - 97 if any_files and letter.isascii() else -1
             if not by_side and not 0 <= file < files:
-                known = "".join(right.letter for right in types.castling_rights)
+                if lenient and _ANY_RIGHTS.match(field):
+                    continue
+                known = "".join(right.letter for right in types.castling_rights) or "none here"
                 last = chr(96 + files)
-                accepted = f"rights are {known}, or files of rooks, A-{last.upper()} and a-{last}"
-                _reject(text, f"castling {shorten(field, 50)}: {accepted}, or '-'")
+                rooks = f", or files of rooks, A-{last.upper()} and a-{last}" if any_files else ""
+                _reject(text, f"castling {shorten(field, 50)}: rights are {known}{rooks}, or '-'")
             fits = []
             for number, walk in enumerate(types.castling_walks):
                 start = types.castling_rights[walk.bit]
@@ -284,6 +267,8 @@ class _FenFormat:
                 if walk.letter.isupper() != letter.isupper():
                     continue
                 if board[walk.king_from] != king or board[walk.rook_from] != rook:
+                    continue
+                if not king or types.royal not in (-1, piece_type(king)):
                     continue
                 if walk.letter == letter if by_side else walk.rook_from % files == file:
                     fits.append((abs(walk.rook_from - walk.king_from), number, walk.bit))
