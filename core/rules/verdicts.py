@@ -1,4 +1,4 @@
-"""Descriptions of game ends, shared by the rules engines and `Game`."""
+"""Parts and descriptions of game ends, shared by the rules engines and `Game`."""
 
 from __future__ import annotations
 
