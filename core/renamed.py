@@ -159,6 +159,7 @@ _MOVED = (
         "core.analysis",
         "annotate=annotated_game accuracy=annotated_game speed=search_speed",
     ),
+    ("plugins", "plugins", "manager=registered"),
 )
 
 
