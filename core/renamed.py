@@ -27,8 +27,9 @@ _MOVED = (
     (
         "core.rules",
         "core.rules.kernel",
-        "tables=rule_tables programs=move_programs movegen attacks play=make_move giving_check ends=game_ends perft",
+        "tables=rule_tables programs=move_programs movegen attacks play=play_move giving_check ends=game_ends perft",
     ),
+    ("core.rules.kernel", "core.rules.kernel", "make_move=play_move"),
     (
         "core.rules",
         "core.rules.fairy",
@@ -158,6 +159,7 @@ _MOVED = (
         "core.analysis",
         "annotate=annotated_game accuracy=annotated_game speed=search_speed",
     ),
+    ("plugins", "plugins", "manager=registered"),
 )
 
 

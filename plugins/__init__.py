@@ -21,7 +21,7 @@ from variant_ai.plugins.hookspecs import (
     hookimpl,
 )
 from variant_ai.plugins.host import PluginInfo
-from variant_ai.plugins.manager import Registry, registry
+from variant_ai.plugins.registered import Registry, registry
 
 __all__ = [
     "API_VERSION",

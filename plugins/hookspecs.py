@@ -88,12 +88,16 @@ class LazyEntry(Entry):
                 f"{type(error).__name__}: {error}"
             ) from error
 
-    def call(self, *given: object) -> Any:
-        """Call the target. Raises PluginError naming plugin and target if it fails; a
-        VariantAIError is meant for the user and passes."""
-        target: Any = self.load()
+    def made(self, noun: str, kind: type, *given: object) -> Any:
+        """Return what the target makes, an object of the type; noun: what it is to be.
+
+        A target that needs nothing may be the object itself. Raises PluginError naming plugin and target;
+        a VariantAIError is meant for the user and passes.
+        """
+        made: Any = self.load()
         try:
-            return target(*given)
+            if given or callable(made):
+                made = made(*given)
         except VariantAIError:
             raise
         except (Exception, SystemExit) as error:
@@ -101,15 +105,6 @@ class LazyEntry(Entry):
                 f"plugin {self.plugin!r}: {self.target!r} failed to make {self.name!r}: "
                 f"{type(error).__name__}: {error}"
             ) from error
-
-    def call_or_take(self) -> Any:
-        """Return the target, or the object that it makes if it is a class or a function."""
-        target: Any = self.load()
-        return self.call() if callable(target) else target
-
-    def require(self, made: object, kind: type, noun: str) -> Any:
-        """Return an object that was made. Raises PluginError if it is not of the type. noun: what it is
-        to be."""
         if isinstance(made, kind):
             return made
         article = "an" if kind.__name__[0] in "AEIO" else "a"
@@ -140,7 +135,7 @@ class RulesEntry(LazyEntry):
         """The rules of a variant. Raises PluginError if they cannot be made or are not Rules."""
         from variant_ai.core.rules.interface import Rules
 
-        rules: Rules = self.require(self.call(spec), Rules, "rules engine")
+        rules: Rules = self.made("rules engine", Rules, spec)
         return rules
 
 
@@ -151,7 +146,7 @@ class ReaderEntry(VariantsEntry):
         """The reader. Raises PluginError if it cannot be made or is not a GameReader."""
         from variant_ai.core.data.read.game_reader import GameReader
 
-        reader: GameReader = self.require(self.call_or_take(), GameReader, "reader")
+        reader: GameReader = self.made("reader", GameReader)
         return reader
 
 
@@ -162,7 +157,7 @@ class NotationEntry(VariantsEntry):
         """The notation. Raises PluginError if it cannot be made or is not a Notation."""
         from variant_ai.core.rules.text.notation import Notation
 
-        notation: Notation = self.require(self.call_or_take(), Notation, "notation")
+        notation: Notation = self.made("notation", Notation)
         return notation
 
 
@@ -173,7 +168,7 @@ class NetworkEntry(LazyEntry):
         """The builder. Raises PluginError if it cannot be made or is not a builder."""
         from variant_ai.core.nets import NetworkBuilder
 
-        made: NetworkBuilder = self.require(self.call_or_take(), NetworkBuilder, "net")
+        made: NetworkBuilder = self.made("net", NetworkBuilder)
         missing = [word for word in NetworkBuilder.__annotations__ if not hasattr(made, word)]
         if missing:
             raise self.error("net", f"is a builder without {', '.join(missing)}")
@@ -217,7 +212,7 @@ class EvaluatorEntry(LazyEntry):
         """The evaluator. Raises PluginError if it cannot be made or is not an Evaluator."""
         from variant_ai.core.inference import Evaluator
 
-        evaluator: Evaluator = self.require(self.call(request), Evaluator, "evaluator")
+        evaluator: Evaluator = self.made("evaluator", Evaluator, request)
         return evaluator
 
 

@@ -106,7 +106,7 @@ class PluginHost:
         self._manager = pluggy.PluginManager(GROUP)
         self._manager.add_hookspecs(Hooks)
         if environ.get("VARIANT_AI_TRACE", "0") not in ("", "0"):
-            self._manager.trace.root.setwriter(_write_trace)
+            self._manager.trace.root.setwriter(sys.stderr.write)
             self._manager.enable_tracing()
         self._infos: dict[str, PluginInfo] = {}
         self._collected: dict[str, list[Entry]] = {}
@@ -358,7 +358,3 @@ def _ordered(
 def _in_words(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _write_trace(text: str) -> None:
-    sys.stderr.write(text)

@@ -17,7 +17,7 @@ from variant_ai.core.errors import SettingError, os_reason
 from variant_ai.plugins.hookspecs import API_VERSION
 
 if TYPE_CHECKING:
-    from variant_ai.plugins.manager import Registry
+    from variant_ai.plugins.registered import Registry
 
 TEMPLATES = Path(__file__).parent / "templates"
 PREFIX = "variant-ai-"

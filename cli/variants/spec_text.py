@@ -230,7 +230,7 @@ def board_drawing(spec: VariantSpec, colour: int) -> str:
     Row 0, the player's own first rank, is at the bottom. The names of ranks and files are absolute,
     so they show how the board is turned.
     """
-    from variant_ai.core.rules.position import view
+    from variant_ai.core.spec.zones import view
 
     board = spec.board
     files, ranks = board.files, board.ranks

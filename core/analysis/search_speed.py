@@ -36,9 +36,9 @@ from variant_ai.core.rules.game import Game, load_judge
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.game_ends import end_of
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules, is_compiled
-from variant_ai.core.rules.kernel.make_move import play_into
 from variant_ai.core.rules.kernel.move_lists import MoveLists, new_moves
 from variant_ai.core.rules.kernel.movegen import legal_moves_into, new_work
+from variant_ai.core.rules.kernel.play_move import play_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.move.limits import Limits

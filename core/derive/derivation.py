@@ -32,7 +32,6 @@ from variant_ai.core.rules.position import (
     move_origin,
     move_target,
     piece_type,
-    view,
 )
 from variant_ai.core.spec.betza import Movement
 from variant_ai.core.spec.catalogue import builtin_specs
@@ -41,6 +40,7 @@ from variant_ai.core.spec.files.yaml_reader import read_text
 from variant_ai.core.spec.loader import load_spec, parse_spec
 from variant_ai.core.spec.rule_words import Model
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.zones import view
 from variant_ai.core.testing.game_conformance import check_game_ends
 from variant_ai.core.testing.random_games import random_move
 from variant_ai.core.testing.rules_conformance import check_rules, in_child

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 
 from variant_ai.core.derive.piece_probe import COMPASS, Probed
 from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard, VariantWith, Words
 from variant_ai.core.derive.rule_probe import promoted_symbol
-from variant_ai.core.errors import VariantAIError
+from variant_ai.core.errors import MoveError, VariantAIError
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.testing.rules_conformance import in_child, judge
@@ -82,21 +83,13 @@ def _some_cycle(board: ProbeBoard) -> tuple[list[str], list[str] | None]:
 def _cycle(board: ProbeBoard, played: list[str]) -> list[str] | None:
     """Four quiet plies after which the position is the same."""
     ask, start = board.variant, board.start
+    before = ask.fen_after(start, played)
     for there in _reversible(board, ask.legal_moves(start, played)):
-        one = _back(there)
-        answers = _reversible(board, ask.legal_moves(start, [*played, there]))
-        if not answers or one not in ask.legal_moves(start, [*played, there, answers[0]]):
-            continue
-        for answer in answers[:15]:
-            back = [*played, there, answer]
-            if one not in ask.legal_moves(start, back):
-                continue
-            two = _back(answer)
-            if two not in ask.legal_moves(start, [*back, one]):
-                continue
-            cycle = [there, answer, one, two]
-            if _same(ask.fen_after(start, played), ask.fen_after(start, [*played, *cycle])):
-                return cycle
+        for answer in _reversible(board, ask.legal_moves(start, [*played, there]))[:15]:
+            cycle = [there, answer, _back(there), _back(answer)]
+            with suppress(MoveError):  # not every move can be taken back
+                if _same(before, ask.fen_after(start, [*played, *cycle])):
+                    return cycle
     return None
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant
+from variant_ai.core.spec.start_position import board_cells, board_size
 from variant_ai.core.spec.zones import square_name
 
 NEUTRAL = {
@@ -37,7 +38,6 @@ Words = dict[str, Any]
 """A part of a spec as data: words and their values."""
 Pieces = Mapping[int, str]
 """Square -> symbol as in a FEN, capital letters for the first player: `N`, `+P`, `q~`."""
-CELL = re.compile(r"[0-9]+|\+?[A-Za-z]~?|\*")
 _MOVE = re.compile(
     r"(?:(?P<drop>\+?[A-Z])@|(?P<origin>[a-l][0-9]{1,2}))(?P<target>[a-l][0-9]{1,2})(?P<rest>.*)"
 )
@@ -67,9 +67,7 @@ class ProbeBoard:
     def __init__(self, variant: FairyVariant, neutral: FairyVariant) -> None:
         self.variant, self.neutral = variant, neutral
         self.start = variant.start_fen()
-        rows = self.start.split()[0].split("[")[0].split("/")
-        self.ranks = len(rows)
-        self.files = sum(int(c) if c.isdigit() else 1 for c in CELL.findall(rows[0]))
+        self.files, self.ranks = board_size(self.start.split()[0])
         self.squares = self.files * self.ranks
 
     def fen(
@@ -91,16 +89,7 @@ class ProbeBoard:
 
     def pieces(self, fen: str) -> dict[int, str]:
         """Pieces on the board of a FEN; walls are `*`."""
-        found = {}
-        for number, row in enumerate(fen.split(maxsplit=1)[0].split("[", maxsplit=1)[0].split("/")):
-            square = (self.ranks - 1 - number) * self.files
-            for cell in CELL.findall(row):
-                if cell.isdigit():
-                    square += int(cell)
-                else:
-                    found[square] = cell
-                    square += 1
-        return found
+        return board_cells(fen.split(maxsplit=1)[0], self.files, self.ranks)
 
     def moves(
         self, pieces: Pieces, *, hand: str = "", black: bool = False, neutral: bool = True

@@ -10,7 +10,7 @@ from itertools import permutations
 from variant_ai.core.derive.piece_probe import PieceMoves, Probed
 from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard, VariantWith, Words
 from variant_ai.core.errors import VariantAIError
-from variant_ai.core.rules.position import view
+from variant_ai.core.spec.zones import view
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -11,7 +11,7 @@ from variant_ai.core.derive import end_probe, rule_probe
 from variant_ai.core.derive.piece_probe import PieceMoves, PieceProbe, Probed
 from variant_ai.core.derive.probe_board import NEUTRAL, ProbeBoard, VariantWith, Words
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, pyffish
-from variant_ai.core.rules.position import view
+from variant_ai.core.spec.zones import view
 
 _NAMES = {"P": "pawn", "N": "knight", "B": "bishop", "R": "rook", "Q": "queen", "K": "king"}
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from variant_ai.core.draw.layout import CELL, MARGIN, Layout
-from variant_ai.core.rules.position import view
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import start_walls
-from variant_ai.core.spec.zones import square_of, zone_squares
+from variant_ai.core.spec.zones import square_of, view, zone_squares
 
 FRAME = "#4a3524"
 LIGHT, DARK = "#f1dfc0", "#b98b62"

@@ -33,7 +33,7 @@ from variant_ai.core.encoding.encoding_tables import (
 from variant_ai.core.jit import Number, njit
 from variant_ai.core.jit.arrays import Floats2D
 from variant_ai.core.rules.kernel.attacks import attacked_squares
-from variant_ai.core.rules.kernel.make_move import replay_into
+from variant_ai.core.rules.kernel.play_move import replay_into
 from variant_ai.core.rules.kernel.table_layout import MAX_PIECE_MOVES, Tables
 from variant_ai.core.rules.position import (
     CASTLING,
@@ -260,14 +260,10 @@ def actions_into(
     moves: NDArray[np.int32],
     n: Number,
     out: NDArray[np.int64],
-) -> Number:
-    """Write the actions of the first n of `moves` of `P[i]` to out; returns the number without one."""
-    missing = 0
+) -> None:
+    """Write the actions of the first n of `moves` of `P[i]` to out, -1 for a move without one."""
     for k in range(n):
         out[k] = action_of(A, P, i, np.int64(moves[k]))
-        if out[k] < 0:
-            missing += 1
-    return missing
 
 
 @njit

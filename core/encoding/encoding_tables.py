@@ -72,7 +72,6 @@ INPUT = np.dtype(
 
 POLICY = np.dtype(
     [
-        ("planes", "i4"),
         ("squares", "i4"),
         ("actions", "i4"),
         ("turn", "i2", (2, MAX_SQUARES)),  # [colour][square] -> square in that colour's view

@@ -35,11 +35,12 @@ from variant_ai.core.errors import SpecError
 from variant_ai.core.rules.kernel.rule_tables import compile_tables
 from variant_ai.core.rules.kernel.table_layout import TABLES, Tables
 from variant_ai.core.rules.pieces import PieceTypes
-from variant_ai.core.rules.position import Position, piece_code, view
+from variant_ai.core.rules.position import Position, piece_code
 from variant_ai.core.spec.plane_layout import InputPlane, input_planes
 from variant_ai.core.spec.rule_words import Board
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import start_array
+from variant_ai.core.spec.zones import mirrored_square, view
 
 _FILLED = {
     "colour": COLOUR,
@@ -94,14 +95,14 @@ def turn_table(board: Board) -> np.ndarray[tuple[int, int], np.dtype[np.int16]]:
         for square in range(squares):
             turned = view(square, colour, files, board.ranks, board.sides)
             table[colour, square] = turned
-            table[colour + 2, square] = turned - turned % files + files - 1 - turned % files
+            table[colour + 2, square] = mirrored_square(turned, files)
     return table
 
 
 def compile_input(spec: VariantSpec) -> InputTables:
     """Compile a spec's input planes into a program, shape (1,), dtype INPUT.
 
-    Raises SpecError if there are too many planes, or if two of them show the same pieces.
+    Raises SpecError if there are too many planes.
     """
     planes = input_planes(spec)
     if len(planes) > MAX_INPUT_PLANES:
@@ -163,14 +164,10 @@ class _Compiler:
             case "checks":
                 record["total"][:, index] = max(w.checks or 0 for w in self.spec.rules.wins)
             case "last_moves":
-                if plane.number != record["last_moves"]:
-                    raise SpecError("input: the planes of the last moves are listed twice")
                 if plane.number == 0:
                     record["last_move"] = index
                 record["last_moves"] = plane.number + 1
             case "en_passant":
-                if record["en_passant"] != NO_PLANE:
-                    raise SpecError("input: the en passant plane is listed twice")
                 record["en_passant"] = index
             case item if item not in _FILLED:
                 raise AssertionError(f"no program for planes of {item!r}")
@@ -187,9 +184,6 @@ class _Compiler:
         """Let the pieces of a plane set it."""
         record = self.record
         for code in self._codes(plane, plane.who == "them"):
-            if record[f"{table}_mark"][code]:
-                first = int(record[table][code]) // int(record["squares"])
-                raise SpecError(f"input: planes {first} and {plane.index} are both {plane.name}")
             record[f"{table}_mark"][code] = 1
             record[table][code] = plane.index * int(record["squares"])
 

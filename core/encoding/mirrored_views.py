@@ -21,14 +21,9 @@ from variant_ai.core.rules.position import (
     move_kind,
     move_origin,
     move_target,
-    view,
 )
 from variant_ai.core.spec.schema import VariantSpec
-
-
-def mirrored_square(square: int, files: int) -> int:
-    """Square on the same rank, counted from the other edge."""
-    return square - square % files + files - 1 - square % files
+from variant_ai.core.spec.zones import mirrored_square, view
 
 
 def swapped_position(spec: VariantSpec, position: Position) -> Position:

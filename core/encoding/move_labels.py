@@ -24,7 +24,6 @@ from variant_ai.core.rules.position import (
     POSITION,
     PROMOTION,
     make_move,
-    view,
 )
 from variant_ai.core.rules.position import PASS as PASS_MOVE
 from variant_ai.core.rules.text.notation import uci
@@ -33,7 +32,7 @@ from variant_ai.core.spec.plane_layout import castling_steps, promotion_choices
 from variant_ai.core.spec.rule_words import Piece
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import start_array
-from variant_ai.core.spec.zones import square_name, zone_squares
+from variant_ai.core.spec.zones import mirrored_square, square_name, view, zone_squares
 
 Label = tuple[int, int, int, int]
 """(class, origin, target, piece): class 0 move, 1 promotion, 2 drop, 3 pass; piece: index of the
@@ -170,7 +169,7 @@ class FlatLabels(LabelEncoder):
     def _mirrored(self, label: Label) -> Label:
         files = self.spec.board.files
         kind, origin, target, piece = label
-        a, b = (s - s % files + files - 1 - s % files for s in (origin, target))
+        a, b = (mirrored_square(s, files) for s in (origin, target))
         return (kind, 0, 0, 0) if kind == PASS else (kind, a, b, piece)
 
     # --- to and from the map -------------------------------------------------------------------

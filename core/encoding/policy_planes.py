@@ -40,6 +40,7 @@ from variant_ai.core.rules.position import (
 )
 from variant_ai.core.spec.plane_layout import PolicyPlane, policy_planes
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.zones import mirrored_square
 
 
 def step_number(dx: int, dy: int) -> int:
@@ -72,8 +73,7 @@ class PolicyMap:
     def _compile(self) -> PolicyTables:
         spec, table = self.spec, np.zeros(1, POLICY)
         record = table[0]
-        record["planes"], record["squares"] = len(self.planes), self.squares
-        record["actions"] = self.size
+        record["squares"], record["actions"] = self.squares, self.size
         turn = turn_table(spec.board)[:2]
         record["turn"][:, : self.squares] = turn
         record["padded"][:, : self.squares] = (
@@ -128,8 +128,7 @@ class PolicyMap:
         return self.types.promoted(plane.piece)
 
     def _hand(self, plane: PolicyPlane) -> int:
-        if self.spec.hands is None or plane.piece not in self.spec.hands.order:
-            raise SpecError(f"policy: drops of {plane.piece!r}, which is not in `hands: order:`")
+        assert self.spec.hands is not None and plane.piece is not None
         return self.spec.hands.order.index(plane.piece)
 
     def _add_special_moves(self, record: np.void) -> None:
@@ -169,7 +168,7 @@ class PolicyMap:
         files = self.spec.board.files
         by_step = {(p.kind, p.piece, p.dx, p.dy): p.index for p in self.planes}
         squares = np.arange(self.squares)
-        turned = squares - squares % files + files - 1 - squares % files
+        turned = np.array([mirrored_square(square, files) for square in range(self.squares)])
         actions = np.empty(self.size, np.int32)
         for plane in self.planes:
             twin = by_step.get((plane.kind, plane.piece, -plane.dx, plane.dy))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from variant_ai.core.rules.position import view
 from variant_ai.core.spec.betza import Movement, parse_betza
 from variant_ai.core.spec.rule_words import Piece, Zone
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import start_walls
-from variant_ai.core.spec.zones import zone_squares
+from variant_ai.core.spec.zones import view, zone_squares
 
 
 class Geometry:

@@ -10,11 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from variant_ai.core.rules.position import Position, piece_colour, piece_type, view
+from variant_ai.core.rules.position import Position, piece_colour, piece_type
 from variant_ai.core.spec.rule_words import Piece
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.start_position import royal_letters, start_array
-from variant_ai.core.spec.zones import square_of
+from variant_ai.core.spec.start_position import (
+    CastlingRight,
+    castling_rights,
+    royal_letters,
+    start_array,
+)
 
 
 @dataclass(frozen=True)
@@ -31,33 +35,6 @@ class PieceType:
     """True for a promoted twin (`Q~`)."""
     hand: int
     """Index into hands.order of the piece that the captor gains, -1 if none."""
-
-
-@dataclass(frozen=True)
-class CastlingRight:
-    """Squares of one castling right of one colour; squares are absolute."""
-
-    bit: int
-    """Bit of the right in `POSITION['castling']`."""
-    letter: str
-    """Letter in the FEN: `K`, `Q`, `k`, `q`."""
-    colour: int
-    king_from: int
-    king_to: int
-    rook_from: int
-    rook_to: int
-    takes_rook: bool = False
-    """True if the move is written as the king that takes its own rook."""
-
-    @property
-    def is_right_of_king(self) -> bool:
-        """True if the rook begins on a later file than the king."""
-        return self.rook_from > self.king_from
-
-    @property
-    def target(self) -> int:
-        """Target square of the move."""
-        return self.rook_from if self.takes_rook else self.king_to
 
 
 class PieceTypes:
@@ -144,30 +121,8 @@ class PieceTypes:
 
     @cached_property
     def castling_rights(self) -> tuple[CastlingRight, ...]:
-        """Rights of the first player in spec order, then of the second player (ranks mirrored), with
-        the squares of the start position."""
-        board = self.spec.board
-
-        def square(name: str, colour: int) -> int:
-            return view(square_of(name, board), colour, board.files, board.ranks, "mirror")
-
-        rights: list[CastlingRight] = []
-        for colour in (0, 1):
-            for letter, side in self.spec.castling.items():
-                king, rook = side.king.split("-"), side.rook.split("-")
-                rights.append(
-                    CastlingRight(
-                        bit=len(rights),
-                        letter=letter.lower() if colour else letter,
-                        colour=colour,
-                        king_from=square(king[0], colour),
-                        king_to=square(king[1], colour),
-                        rook_from=square(rook[0], colour),
-                        rook_to=square(rook[1], colour),
-                        takes_rook=self.spec.rules.shuffle != "none",
-                    )
-                )
-        return tuple(rights)
+        """Rights of both players, with the squares of the start position."""
+        return castling_rights(self.spec)
 
     @cached_property
     def castling_walks(self) -> tuple[CastlingRight, ...]:

@@ -43,11 +43,9 @@ from variant_ai.core.rules.position import (
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
 from variant_ai.core.rules.verdicts import (
     checkmate_detail,
-    move_count_detail,
+    move_count_end,
     mover_resets,
-    progress_plies,
     stalemate_detail,
-    winner_of_draw,
 )
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
@@ -144,14 +142,9 @@ class PlainRules(Rules):
         ended = self.end_of(position)
         if ended is not None:
             return ended
-        rules = self.spec.rules
         if next(iter(self.moves_of(position)), None) is None:
             return self._stuck(position)
-        plies = rules.no_progress.plies
-        if plies != "none" and progress_plies(self.spec, position) >= plies:
-            winner = winner_of_draw(self.types, position)
-            return Outcome(winner, "move count", move_count_detail(self.types, position))
-        return None
+        return move_count_end(self.types, position)
 
     def _stuck(self, position: Position) -> Outcome:
         """Return the outcome for a side to move that has no legal move."""

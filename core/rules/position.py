@@ -169,18 +169,6 @@ def square_index(name: str, files: int, ranks: int) -> int | None:
     return rank * files + file if file < files and rank < ranks else None
 
 
-def view(square: int, colour: int, files: int, ranks: int, sides: str) -> int:
-    """Square as the player of `colour` sees it (the function is its own inverse).
-
-    For the second player `mirror` turns ranks and keeps files, `rotate` turns both.
-    """
-    if colour == 0:
-        return square
-    if sides == "rotate":
-        return files * ranks - 1 - square
-    return (ranks - 1 - square // files) * files + square % files
-
-
 def same_position(a: Position, b: Position) -> bool:
     """Return True if two positions agree in every field."""
     names: Any = POSITION.names

@@ -1,7 +1,8 @@
-"""Descriptions of game ends, shared by the rules engines and `Game`."""
+"""Parts and descriptions of game ends, shared by the rules engines and `Game`."""
 
 from __future__ import annotations
 
+from variant_ai.core.rules.interface import Outcome
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
     DROP,
@@ -59,6 +60,17 @@ def points_of_sides(types: PieceTypes, position: Position) -> tuple[float, float
     return totals[0], totals[1]
 
 
+def kings_on_open_file(spec: VariantSpec, position: Position) -> bool:
+    """Return True if royal pieces that may not face each other (`faces`) are on a file with nothing
+    between."""
+    files = spec.board.files
+    low, high = sorted(position["kings"][0].tolist())
+    if low < 0 or low % files != high % files:
+        return False
+    faces = any(piece.faces for piece in spec.pieces.values())
+    return faces and not position["board"][0, low + files : high : files].any()
+
+
 def progress_plies(spec: VariantSpec, position: Position) -> int:
     """Plies that count for the move-count rule: the clock minus two (a check and its reply) for
     every check beyond `checks_counted` of the side that gave more checks."""
@@ -67,6 +79,15 @@ def progress_plies(spec: VariantSpec, position: Position) -> int:
     if counted == "all":
         return clock
     return clock - 2 * max(0, int(position["checks"][0].max()) - counted)
+
+
+def move_count_end(types: PieceTypes, position: Position) -> Outcome | None:
+    """Return the outcome by the move-count rule, None before its last ply."""
+    plies = types.spec.rules.no_progress.plies
+    if plies == "none" or progress_plies(types.spec, position) < plies:
+        return None
+    detail = move_count_detail(types, position)
+    return Outcome(winner_of_draw(types, position), "move count", detail)
 
 
 def mover_resets(types: PieceTypes, position: Position, move: int) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from variant_ai.core.errors import SpecError, unknown
+from variant_ai.core.errors import FenError, SpecError, unknown
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.catalogue import unknown_fairy_variant
 from variant_ai.core.spec.files.fairy_ini import read_ini
@@ -16,6 +16,7 @@ from variant_ai.core.spec.issues import (
     Path,
     betza_issues,
     listed_twice,
+    unknown_keys,
     unknown_pieces,
     unknown_words,
     zone_issues,
@@ -24,9 +25,15 @@ from variant_ai.core.spec.plane_checks import check_input, check_policy, check_s
 from variant_ai.core.spec.plane_layout import all_promotion_choices, promotion_choices
 from variant_ai.core.spec.rule_words import MAX_PIECE_TYPES, Hands, Piece, may_win_otherwise
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.start_position import PLAYERS, check_home, royal_letters, start_array
-from variant_ai.core.spec.zones import reads_as_zone, zone_squares
-from variant_ai.core.system.text_tables import counted
+from variant_ai.core.spec.start_position import (
+    PLAYERS,
+    WALL,
+    board_cells,
+    check_home,
+    royal_letters,
+    start_array,
+)
+from variant_ai.core.spec.zones import reads_as_zone, view, zone_squares
 from variant_ai.specs.names import FAIRY_NAMES
 
 _SYMBOL = re.compile(r"\+?[A-Z]\Z")
@@ -224,10 +231,7 @@ def _pass_issues(spec: VariantSpec) -> Issues:
         message = "'must part', but without `pass: may` a player who cannot part them has no move"
         yield ("rules", "facing_kings"), f"{message}; accepted: 'may stay'"
     if rules.points is not None:
-        for letter in rules.points.pieces:
-            if letter not in spec.pieces:
-                message = unknown("piece", letter, list(spec.pieces))
-                yield ("rules", "points", "pieces", letter), message
+        yield from unknown_keys(spec, ("rules", "points", "pieces"), rules.points.pieces)
         if rules.counting != "none":
             message = "a count ends as a draw, which `points` does not decide; accepted: none"
             yield ("rules", "counting"), message
@@ -388,13 +392,10 @@ def _jumped_squares(spec: VariantSpec, piece: Piece) -> Iterator[int]:
 def _check_passant(spec: VariantSpec) -> Issues:
     """Check that a piece with `passant` has a lame double step straight ahead, captures by moves
     that are not quiet moves too, and does not promote while it captures en passant."""
-    files, ranks = spec.board.files, spec.board.ranks
     passers = {symbol: piece for symbol, piece in spec.pieces.items() if piece.passant}
     jumped = {s for piece in passers.values() for s in _jumped_squares(spec, piece)}
     # as the other player sees them
-    onto = {(ranks - 1 - s // files) * files + s % files for s in jumped}
-    if spec.board.sides == "rotate":
-        onto = {files * ranks - 1 - s for s in jumped}
+    onto = {view(s, 1, spec.board.files, spec.board.ranks, spec.board.sides) for s in jumped}
     for symbol, piece in passers.items():
         path: Path = ("pieces", symbol, "passant")
         moves = [m for word in piece.words for m in parse_betza(word)]
@@ -435,27 +436,16 @@ def _start_issues(spec: VariantSpec) -> Issues:
     if len(fields) < 2:
         yield path, "a FEN has at least two fields, the board and the side to move"
         return
-    rows = fields[0].split("[")[0].split("/")
-    if len(rows) != spec.board.ranks:
-        yield (path, f"{counted(len(rows), 'rank')} in the FEN, {spec.board.ranks} on the board")
+    letters = {WALL, *spec.pieces, *(p.also for p in spec.pieces.values() if p.also)}
+    try:
+        cells = board_cells(fields[0], spec.board.files, spec.board.ranks)
+    except FenError as error:
+        yield path, str(error)
         return
-    letters = set(spec.pieces) | {p.also for p in spec.pieces.values() if p.also}
-    for number, row in enumerate(rows):
-        width = 0
-        for token in re.findall(r"[0-9]+|\+?[A-Za-z]~?|.", row):
-            if token.isdigit():
-                width += int(token)
-                continue
-            width += 1
-            if token == "*":
-                continue  # a wall
-            if token.upper().removesuffix("~") not in letters:
-                yield path, unknown("piece", token, list(spec.pieces))
-                return
-        if width != spec.board.files:
-            rank = spec.board.ranks - number
-            message = f"rank {rank} is {width} squares wide, the board has {spec.board.files}"
-            yield path, message
+    for text in cells.values():
+        if text.upper().removesuffix("~") not in letters:
+            yield path, unknown("piece", text, list(spec.pieces))
+            return
 
 
 def _check_gains(spec: VariantSpec) -> Issues:
@@ -467,9 +457,7 @@ def _check_gains(spec: VariantSpec) -> Issues:
         if words.piece_gains and forced:
             message = "not where captures explode or must be made; accepted: no piece_gains"
             yield (*path, "piece_gains"), message
-        for symbol in words.piece_gains:
-            if symbol not in spec.pieces:
-                yield (*path, "piece_gains", symbol), unknown("piece", symbol, list(spec.pieces))
+        yield from unknown_keys(spec, (*path, "piece_gains"), words.piece_gains)
 
 
 def _check_drawing(spec: VariantSpec) -> Issues:
@@ -481,9 +469,7 @@ def _check_drawing(spec: VariantSpec) -> Issues:
         message = f"no rank is above rank {drawing.river}; the board has {spec.board.ranks}"
         yield ("drawing", "river"), message
     for word, given in (("glyphs", drawing.glyphs), ("figures", drawing.figures)):
-        for symbol in given:
-            if symbol not in spec.pieces:
-                yield ("drawing", word, symbol), unknown("piece", symbol, list(spec.pieces))
+        yield from unknown_keys(spec, ("drawing", word), given)
     for symbol, figure in drawing.figures.items():
         if not _PATH.match(figure):
             message = (

@@ -48,6 +48,13 @@ def unknown_pieces(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Iss
     return unknown_words(path, "piece", letters, spec.pieces)
 
 
+def unknown_keys(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Issues:
+    """Check that all letters of a mapping are pieces of the spec."""
+    for letter in letters:
+        if letter not in spec.pieces:
+            yield (*path, letter), unknown("piece", letter, list(spec.pieces))
+
+
 def not_in_hand(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Issues:
     """Check that all letters of a list are pieces that may be in hand."""
     return unknown_words(path, "piece in hand", letters, spec.hands.order if spec.hands else ())

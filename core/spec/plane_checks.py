@@ -34,7 +34,7 @@ from variant_ai.core.spec.schema import (
     PromotionPlanes,
     VariantSpec,
 )
-from variant_ai.core.spec.zones import zone_squares
+from variant_ai.core.spec.zones import mirrored_square, zone_squares
 
 
 def check_input(spec: VariantSpec) -> Issues:
@@ -141,4 +141,4 @@ def _is_symmetric(spec: VariantSpec, zone: object) -> bool:
     if not isinstance(zone, str | tuple):
         return True
     files, squares = spec.board.files, zone_squares(zone, spec.board)
-    return squares == {s + files - 1 - 2 * (s % files) for s in squares}
+    return squares == {mirrored_square(s, files) for s in squares}

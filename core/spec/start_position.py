@@ -1,4 +1,4 @@
-"""Start position of a spec, and checks of `castling:` and royal pieces against it.
+"""Start position of a spec, castling from it, and checks of `castling:` and royal pieces against it.
 
 These checks come after those of single words: squares are on the board, pieces are known, and the
 start position has the size of the board.
@@ -7,50 +7,120 @@ start position has the size of the board.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
+from variant_ai.core.errors import FenError
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.issues import Issues, Path
 from variant_ai.core.spec.rule_words import may_win_otherwise
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.zones import square_name, square_of, zone_squares
+from variant_ai.core.spec.zones import square_name, square_of, view, zone_squares
+from variant_ai.core.system.text_tables import counted
 
 Home = dict[int, tuple[int, str]]
 """Square -> colour (0 the first player) and piece symbol."""
 PLAYERS = ("the first player", "the second player")
 _RIGHT = re.compile(r"[A-Z]\Z")
-_CELL = re.compile(r"([0-9]+)|(\+?[A-Za-z])~?|\*")
+_CELL = re.compile(r"([0-9]+)|\+?[A-Za-z]~?|\*")
 WALL = "*"
 """A square of a FEN on which no piece can stand."""
 
 
-class _Side(NamedTuple):
-    """Squares of one castling side of one player."""
+@dataclass(frozen=True)
+class CastlingRight:
+    """Squares of one castling right of one colour; squares are absolute."""
 
+    bit: int
+    """Bit of the right in `POSITION['castling']`."""
     letter: str
+    """Letter in the FEN: `K`, `Q`, `k`, `q`."""
+    colour: int
     king_from: int
     king_to: int
     rook_from: int
     rook_to: int
+    takes_rook: bool = False
+    """True if the move is written as the king that takes its own rook."""
 
-    def of(self, colour: int, spec: VariantSpec) -> _Side:
-        """Return the squares for a player: ranks are mirrored for the second, files are not."""
-        if colour == 0:
-            return self
-        files, ranks = spec.board.files, spec.board.ranks
-        squares = (self.king_from, self.king_to, self.rook_from, self.rook_to)
-        turned = [(ranks - 1 - s // files) * files + s % files for s in squares]
-        return _Side(self.letter.lower(), *turned)
+    @property
+    def is_right_of_king(self) -> bool:
+        """True if the rook begins on a later file than the king."""
+        return self.rook_from > self.king_from
+
+    @property
+    def target(self) -> int:
+        """Target square of the move."""
+        return self.rook_from if self.takes_rook else self.king_to
+
+
+def castling_rights(spec: VariantSpec) -> tuple[CastlingRight, ...]:
+    """Return the rights of the first player in spec order, then those of the second (ranks mirrored),
+    with the squares of the start position."""
+    board = spec.board
+    rights: list[CastlingRight] = []
+    for colour in (0, 1):
+        for letter, walk in spec.castling.items():
+            king_from, king_to, rook_from, rook_to = (
+                view(square_of(name, board), colour, board.files, board.ranks, "mirror")
+                for name in (*walk.king.split("-"), *walk.rook.split("-"))
+            )
+            rights.append(
+                CastlingRight(
+                    bit=len(rights),
+                    letter=letter.lower() if colour else letter,
+                    colour=colour,
+                    king_from=king_from,
+                    king_to=king_to,
+                    rook_from=rook_from,
+                    rook_to=rook_to,
+                    takes_rook=spec.rules.shuffle != "none",
+                )
+            )
+    return tuple(rights)
+
+
+def board_size(field: str) -> tuple[int, int]:
+    """Return files and ranks of the first field of a FEN, by its first row."""
+    rows = field.partition("[")[0].split("/")
+    cells = (match[0] for match in _CELL.finditer(rows[0]))
+    return sum(int(cell) if cell.isdigit() else 1 for cell in cells), len(rows)
+
+
+def board_cells(field: str, files: int, ranks: int) -> dict[int, str]:
+    """Return the text of each piece and wall on the board in the first field of a FEN, by square.
+
+    Raises FenError, with the rank, for text of another form or size.
+    """
+    rows = field.partition("[")[0].split("/")
+    if len(rows) != ranks:
+        raise FenError(f"{counted(len(rows), 'rank')} given, the board has {ranks}")
+    cells: dict[int, str] = {}
+    for number, row in zip(range(ranks, 0, -1), rows, strict=True):
+        at = width = 0
+        while at < len(row):
+            match = _CELL.match(row, at)
+            if match is None:
+                raise FenError(f"rank {number}: {row[at]!r} is neither a piece nor a number")
+            at = match.end()
+            if match[1] is None:
+                cells[(number - 1) * files + width] = match[0]
+                width += 1
+            elif len(match[1]) > 2 or not 1 <= int(match[1]) <= files:
+                raise FenError(f"rank {number}: {match[1][:50]!r} empty squares")
+            else:
+                width += int(match[1])
+        if width != files:
+            raise FenError(f"rank {number} has {counted(width, 'file')}, the board has {files}")
+    return cells
 
 
 def start_array(spec: VariantSpec) -> Home:
     """Return the pieces in `rules.start` by square."""
     names = {piece.also: symbol for symbol, piece in spec.pieces.items() if piece.also}
     home: Home = {}
-    for square, text in _start_cells(spec):
+    for square, text in _start_cells(spec).items():
         if text != WALL:
-            symbol = text.upper()
+            symbol = text.upper().removesuffix("~")
             home[square] = (int(text.islower()), names.get(symbol, symbol))
     return home
 
@@ -58,17 +128,11 @@ def start_array(spec: VariantSpec) -> Home:
 def start_walls(spec: VariantSpec) -> frozenset[int]:
     """Return the squares with a wall, `*`, in `rules.start`. In the kernel they are no squares at all;
     Fairy-Stockfish has variants in which walls come and go."""
-    return frozenset(square for square, text in _start_cells(spec) if text == WALL)
+    return frozenset(square for square, text in _start_cells(spec).items() if text == WALL)
 
 
-def _start_cells(spec: VariantSpec) -> Iterator[tuple[int, str]]:
-    """Squares of `rules.start` that are not empty, with their text: a piece without `~`, or a wall."""
-    for number, row in enumerate(spec.rules.start.split()[0].partition("[")[0].split("/")):
-        square = (spec.board.ranks - 1 - number) * spec.board.files
-        for match in _CELL.finditer(row):
-            if match[1] is None:
-                yield square, match[2] or WALL
-            square += int(match[1] or 1)
+def _start_cells(spec: VariantSpec) -> dict[int, str]:
+    return board_cells(spec.rules.start.split()[0], spec.board.files, spec.board.ranks)
 
 
 def royal_letters(spec: VariantSpec) -> frozenset[str]:
@@ -129,8 +193,8 @@ def _kings(spec: VariantSpec, home: Home) -> tuple[list[int], list[int]]:
 def _castling_issues(spec: VariantSpec, home: Home, kings: tuple[list[int], list[int]]) -> Issues:
     royal = royal_letters(spec)
     fields = spec.rules.start.split()
-    rights = fields[2] if len(fields) > 2 else ""
-    if len(fields) < 4 or rights.isdigit():
+    held = fields[2] if len(fields) > 2 else ""
+    if len(fields) < 4 or held.isdigit():
         both = "".join(spec.castling) + "".join(spec.castling).lower()
         message = (
             f"the field of castling rights is missing; write `{both} -` after the side to move"
@@ -138,25 +202,26 @@ def _castling_issues(spec: VariantSpec, home: Home, kings: tuple[list[int], list
         yield ("rules", "start"), message
         return
     walks: dict[tuple[int, int], str] = {}
-    for letter, walk in spec.castling.items():
-        king, rook = walk.king.split("-"), walk.rook.split("-")
-        side = _Side(letter, *(square_of(name, spec.board) for name in (*king, *rook)))
+    rights, half = castling_rights(spec), len(spec.castling)
+    for pair in zip(rights[:half], rights[half:], strict=True):
+        side = pair[0]
         issues = list(_shape_issues(spec, side))
-        same = walks.setdefault((side.king_from, side.king_to), letter)
-        if same != letter:
-            message = f"{walk.king!r} is the king's walk in castling {same} already"
-            issues.append((("castling", letter, "king"), message))
-        claimed = [c for c in (0, 1) if side.of(c, spec).letter in rights]
+        same = walks.setdefault((side.king_from, side.king_to), side.letter)
+        if same != side.letter:
+            walk = spec.castling[side.letter].king
+            message = f"{walk!r} is the king's walk in castling {same} already"
+            issues.append((("castling", side.letter, "king"), message))
+        claimed = [right for right in pair if right.letter in held]
         # a player without a king castles only if the FEN has the right
-        for colour in claimed or [c for c in (0, 1) if kings[c] or not royal]:
+        for right in claimed or [r for r in pair if kings[r.colour] or not royal]:
             if not issues:
-                issues += _home_issues(spec, side, colour, home, kings[colour])
+                issues += _home_issues(spec, right, home, kings[right.colour])
         if issues or spec.rules.shuffle == "none":  # else the move is written to the rook's square
-            yield from issues or _own_move_issues(spec, side, home, kings)
+            yield from issues or _own_move_issues(spec, pair, home, kings)
 
 
-def _shape_issues(spec: VariantSpec, side: _Side) -> Issues:
-    """Check the squares of a castling side, without looking at the pieces."""
+def _shape_issues(spec: VariantSpec, side: CastlingRight) -> Issues:
+    """Check the squares of a castling side of the first player, without looking at the pieces."""
     letter, files = side.letter, spec.board.files
     walk = spec.castling[letter]
     path: Path = ("castling", letter)
@@ -186,13 +251,10 @@ def _shape_issues(spec: VariantSpec, side: _Side) -> Issues:
             yield (*path, "rook"), f"king and rook both {verb} on {_name(king, spec)}"
 
 
-def _home_issues(
-    spec: VariantSpec, side: _Side, colour: int, home: Home, kings: list[int]
-) -> Issues:
+def _home_issues(spec: VariantSpec, right: CastlingRight, home: Home, kings: list[int]) -> Issues:
     """Check that king and rook of a player who may castle are on the squares they start from."""
-    path: Path = ("castling", side.letter)
-    here = side.of(colour, spec)
-    royal = royal_letters(spec)
+    path: Path = ("castling", right.letter.upper())
+    colour, royal = right.colour, royal_letters(spec)
 
     def found(square: int) -> str:
         name, (owner, symbol) = _name(square, spec), home.get(square, (0, ""))
@@ -200,7 +262,7 @@ def _home_issues(
             return f"nothing stands on {name} in rules.start"
         return f"{PLAYERS[owner]}'s {spec.pieces[symbol].name} ({symbol}) stands on {name}"
 
-    owner, symbol = home.get(here.king_from, (colour, ""))
+    owner, symbol = home.get(right.king_from, (colour, ""))
     if owner != colour or not symbol or (royal and symbol not in royal):
         where = " and ".join(_name(s, spec) for s in kings)
         king = (
@@ -210,33 +272,32 @@ def _home_issues(
             if royal
             else f"accepted: the square of a piece of {PLAYERS[colour]}"
         )
-        yield (*path, "king"), f"{found(here.king_from)}; {king}"
-    owner, symbol = home.get(here.rook_from, (colour, ""))
+        yield (*path, "king"), f"{found(right.king_from)}; {king}"
+    owner, symbol = home.get(right.rook_from, (colour, ""))
     if owner != colour or not symbol or symbol in royal:
         message = (
-            f"{found(here.rook_from)}; accepted: the square of a piece of {PLAYERS[colour]} "
+            f"{found(right.rook_from)}; accepted: the square of a piece of {PLAYERS[colour]} "
             "that is not royal"
         )
         yield (*path, "rook"), message
 
 
 def _own_move_issues(
-    spec: VariantSpec, side: _Side, home: Home, kings: tuple[list[int], list[int]]
+    spec: VariantSpec,
+    rights: tuple[CastlingRight, CastlingRight],
+    home: Home,
+    kings: tuple[list[int], list[int]],
 ) -> Issues:
     """Reject a castling with the squares of another move of the king: text and action would be the
     same."""
     board = spec.board
-    for colour in (0, 1):
-        here = side.of(colour, spec)
-        if here.king_from not in home or (any(kings) and here.king_from not in kings[colour]):
+    for here in rights:
+        if here.king_from not in home or (any(kings) and here.king_from not in kings[here.colour]):
             continue
         symbol = home[here.king_from][1]
         piece = spec.pieces[symbol]
-        turned = colour == 1 and board.sides == "rotate"
-        square = side.king_from  # as its owner sees it
-        if turned:
-            square += board.files - 1 - 2 * (square % board.files)
-        step = (side.king_to - side.king_from) * (-1 if colour else 1)
+        square = view(here.king_from, here.colour, board.files, board.ranks, board.sides)
+        step = (here.king_to - here.king_from) * (-1 if here.colour else 1)
         words = [piece.moves] + [
             word for zone, word in piece.from_.items() if square in zone_squares(zone, board)
         ]
@@ -248,7 +309,7 @@ def _own_move_issues(
                 if rest == 0 and (move.reach == 0 or times <= move.reach):
                     start, end = (_name(s, spec) for s in (here.king_from, here.king_to))
                     yield (
-                        ("castling", side.letter, "king"),
+                        ("castling", rights[0].letter, "king"),
                         f"castling {here.letter} moves the {piece.name} ({symbol}) from {start} "
                         f"to {end}, and so does its move {word!r}, which has the same text and "
                         "action; let castling end on another square, or remove the move",

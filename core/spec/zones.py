@@ -1,4 +1,4 @@
-"""Zones: sets of squares as the first player sees them (`square = rank * files + file`, a1 = 0)."""
+"""Squares (`square = rank * files + file`, a1 = 0), and zones: sets of them as the first player sees them."""
 
 from __future__ import annotations
 
@@ -32,6 +32,23 @@ def square_of(name: str, board: Board) -> int:
 def square_name(square: int, files: int) -> str:
     """Name of a square: `e4`; ranks are 1-based as in UCI (`a10` exists)."""
     return f"{chr(97 + square % files)}{square // files + 1}"
+
+
+def view(square: int, colour: int, files: int, ranks: int, sides: str) -> int:
+    """Square as the player of `colour` sees it (the function is its own inverse).
+
+    For the second player `mirror` turns ranks and keeps files, `rotate` turns both.
+    """
+    if colour == 0:
+        return square
+    if sides == "rotate":
+        return files * ranks - 1 - square
+    return (ranks - 1 - square // files) * files + square % files
+
+
+def mirrored_square(square: int, files: int) -> int:
+    """Square on the same rank, counted from the other edge."""
+    return square + files - 1 - 2 * (square % files)
 
 
 def reads_as_zone(name: str) -> bool:

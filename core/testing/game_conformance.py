@@ -31,12 +31,11 @@ from variant_ai.core.rules.position import (
     move_target,
     piece_colour,
     piece_type,
-    view,
 )
 from variant_ai.core.rules.shuffled_starts import random_start
 from variant_ai.core.rules.verdicts import PLAYERS
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.zones import zone_squares
+from variant_ai.core.spec.zones import view, zone_squares
 from variant_ai.core.testing.random_games import Report, is_capture, preferred_moves
 from variant_ai.core.testing.rules_conformance import judge
 

@@ -15,10 +15,10 @@ from variant_ai.core.draw.shapes import FIGURES, strokes
 from variant_ai.core.errors import SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
-from variant_ai.core.rules.position import view
 from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.spec import encoding_hash, load_spec, rules_hash, spec_hash
 from variant_ai.core.spec.schema import Drawing
+from variant_ai.core.spec.zones import view
 from variant_ai.plugins import registry
 
 SVG = "{http://www.w3.org/2000/svg}"

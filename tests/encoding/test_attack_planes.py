@@ -29,9 +29,9 @@ from variant_ai.core.rules.position import (
     move_origin,
     move_target,
     piece_type,
-    view,
 )
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.spec.zones import view
 
 KERNEL = [name for name in builtin_specs() if spec_of(name).rules.engine == "kernel"]
 

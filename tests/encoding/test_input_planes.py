@@ -14,7 +14,7 @@ from encoding_games import (
     spec_of,
 )
 
-from variant_ai.core.encoding import Encoder, compile_input
+from variant_ai.core.encoding import Encoder
 from variant_ai.core.encoding.mirrored_views import mirrored_position, swapped_position
 from variant_ai.core.errors import SpecError
 from variant_ai.core.rules.position import Position
@@ -205,12 +205,6 @@ def test_wrong_arrays_are_rejected() -> None:
         encoder.planes(start, np.zeros((1, *encoder.shape)))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="shape"):
         encoder.planes(start, np.zeros((2, *encoder.shape), np.float32))
-
-
-def test_two_planes_of_the_same_pieces_are_rejected() -> None:
-    spec = edited("xiangqi", input=({"pieces": "me"}, {"pieces": "me"}))
-    with pytest.raises(SpecError, match="planes 0 and 7"):
-        compile_input(spec)
 
 
 def test_a_turned_board_turns_files_too() -> None:

@@ -9,20 +9,13 @@ import pytest
 from encoding_games import spec_of
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.errors import SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.position import (
-    DROP,
-    Position,
-    move_kind,
-    move_origin,
-    move_target,
-    view,
-)
+from variant_ai.core.rules.position import DROP, Position, move_kind, move_origin, move_target
 from variant_ai.core.search.tree.transpositions import counters_read, node_key
 from variant_ai.core.spec import VariantSpec
+from variant_ai.core.spec.zones import view
 from variant_ai.testing import check_encoder
 
 VARIANTS = ("crazyhouse", "xiangqi", "shogi", "chess")
@@ -128,10 +121,3 @@ def test_nodes_are_shared_only_where_the_net_sees_the_same() -> None:
 def test_a_count_that_does_not_fit(count: object) -> None:
     with pytest.raises(ValueError, match="last_moves"):
         seeing("xiangqi", count)  # type: ignore[arg-type]
-
-
-def test_listed_twice() -> None:
-    data = seeing("xiangqi", 2).model_dump(by_alias=True)
-    data["input"] = (*data["input"], {"last_moves": 1})
-    with pytest.raises(SpecError, match="last moves are listed twice"):
-        Encoder(VariantSpec.model_validate(data))

@@ -16,7 +16,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from variant_ai.core.jit import cache
-from variant_ai.core.rules.kernel import make_move, movegen
+from variant_ai.core.rules.kernel import movegen, play_move
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.perft import count_in_kernel
 from variant_ai.core.spec import builtin_specs, load_spec
@@ -27,7 +27,7 @@ KERNEL = Path(movegen.__file__)
 jitted = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="compilation is switched off by NUMBA_DISABLE_JIT"
 )
-COMPILED = ("attacks", "game_ends", "king_safety", "movegen", "make_move", "perft")
+COMPILED = ("attacks", "game_ends", "king_safety", "movegen", "play_move", "perft")
 
 SMALL = """
 from variant_ai.core.jit import njit
@@ -159,8 +159,8 @@ def signatures() -> dict[str, int]:
 def test_the_global_cache_folder_is_left_alone() -> None:
     assert "variant-ai" not in str(numba.config.CACHE_DIR)
     if not numba.config.DISABLE_JIT:
-        folder = make_move.play_into.stats.cache_path  # type: ignore[attr-defined]
-        assert str(cache.code_folder(Path(make_move.__file__))) in folder
+        folder = play_move.play_into.stats.cache_path  # type: ignore[attr-defined]
+        assert str(cache.code_folder(Path(play_move.__file__))) in folder
 
 
 def test_the_hash_covers_what_a_module_imports() -> None:

@@ -12,8 +12,9 @@ import pytest
 from variant_ai.core.errors import FenError, SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel.giving_check import checks_into, new_checks, new_trial
+from variant_ai.core.rules.kernel.giving_check import checks_into, new_checks
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
+from variant_ai.core.rules.position import new_position
 from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.spec.catalogue import builtin_specs
 from variant_ai.core.spec.loader import load_spec
@@ -91,7 +92,7 @@ def test_checks_of_all_moves_at_once_are_those_of_single_moves(atomic: KernelRul
         compared += 1
         moves = atomic.legal_moves(position)
         count = len(moves)
-        trial, work = new_trial(), new_checks()
+        trial, work = new_position(), new_checks()
         checks_into(atomic.tables, position, 0, moves, 0, count, work, trial, gives)
         after = [atomic.play(position, int(move)) for move in moves]
         side = int(position["side"][0])

@@ -121,7 +121,7 @@ START = CRAZY.spec.rules.start
         (START.replace("k", "q", 1), "0 royal 'k', needs 1"),
         (START.replace("8/8", "9/8"), "9' empty squares"),
         (START.replace("8/8", "7/8"), "rank 6 has 7 files, the board has 8"),
-        (START.replace("/8/", "/8p/"), "rank 6 has more than 8 files"),
+        (START.replace("/8/", "/8p/"), "rank 6 has 9 files, the board has 8"),
         (START.replace("n", "x", 1), "'x' is no piece here"),
         (START.replace("n", "n~~", 1), "'~' is neither"),
         (START.replace("n", "p~", 1), "'p~' is no piece here"),

@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from variant_ai.core.rules.kernel.giving_check import checks_into, new_checks, new_trial
+from variant_ai.core.rules.kernel.giving_check import checks_into, new_checks
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
-from variant_ai.core.rules.position import DROP, Position, move_kind, same_position
+from variant_ai.core.rules.position import DROP, Position, move_kind, new_position, same_position
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 
@@ -54,7 +54,7 @@ class Asked:
 
     def __init__(self, rules: KernelRules) -> None:
         self.rules = rules
-        self.checks, self.trial = new_checks(), new_trial()
+        self.checks, self.trial = new_checks(), new_position()
         self.moves = np.zeros(1024, np.int32)
         self.gives = np.full(len(self.moves), 7, np.uint8)
 

@@ -11,8 +11,8 @@ from variant_ai.core.errors import FenError, SettingError, SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
-from variant_ai.core.rules.kernel.make_move import full_key
 from variant_ai.core.rules.kernel.perft import perft
+from variant_ai.core.rules.kernel.play_move import full_key
 from variant_ai.core.rules.position import CASTLING, move_kind
 from variant_ai.core.rules.shuffled_starts import (
     STARTS,

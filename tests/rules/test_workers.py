@@ -69,7 +69,7 @@ def test_workers_end_with_the_process_that_started_them(requests: int) -> None:
     code = (
         "import os, signal\n"
         "from variant_ai.core.rules import make_rules\n"
-        "from variant_ai.core.rules.fairy.fairy_workers import RulesWorkers, _send, _written\n"
+        "from variant_ai.core.rules.fairy.fairy_workers import RulesWorkers, _send\n"
         "from variant_ai.core.spec.catalogue import builtin_specs\n"
         "from variant_ai.core.spec.loader import load_spec\n"
         "spec = load_spec(builtin_specs()['atomic'])\n"
@@ -79,7 +79,7 @@ def test_workers_end_with_the_process_that_started_them(requests: int) -> None:
         "start = rules.position()\n"
         "move = int(rules.legal_moves(start)[0])\n"
         "workers.ask([(start, move)])\n"
-        f"_send(workers._processes[0].stdin, [(*_written(start), move)] * {requests})\n"
+        f"_send(workers._processes[0].stdin, [(start, move)] * {requests})\n"
         "print(workers._processes[0].pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -43,7 +43,7 @@ def test_built_in_specs_load(name: str) -> None:
         ("xiangqi", "'1N2E', ", "'2N1E', ", "policy:", "both have the move 2N1E"),
         ("xiangqi", "stalemate: loss", "stalemate: lost", "stalemate", "accepted: 'draw', 'loss'"),
         ("xiangqi", "title: Xiangqi (Chinese chess)\n", "", "", "'title' is missing"),
-        ("xiangqi", "9/1c5c1", "9/1c6c1", "start:", "10 squares wide"),
+        ("xiangqi", "9/1c5c1", "9/1c6c1", "start:", "10 files, the board has 9"),
         ("xiangqi", "[0.8, 0.95]", "[0.95, 0.8]", "training:", "low <= high"),
         ("xiangqi", "from: {abroad: sW}", "from: {abraod: sW}", "abraod", "not a zone"),
         ("crazyhouse", "to: [N, B, R, Q], must", "to: [N, B, R, X], must", "X]", "piece 'X'"),

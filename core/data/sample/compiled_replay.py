@@ -23,7 +23,7 @@ from variant_ai.core.encoding.encoding_kernels import action_of, encode_into, mo
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
 from variant_ai.core.jit import Number, njit
 from variant_ai.core.jit.arrays import Floats2D, Longs2D
-from variant_ai.core.rules.kernel.make_move import replay_into
+from variant_ai.core.rules.kernel.play_move import replay_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position
 

@@ -9,9 +9,9 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.inference.interface import Evaluation, Evaluator, ModelInfo
 from variant_ai.core.rules.piece_values import capture_gains, piece_values, square_values
-from variant_ai.core.rules.position import view
 from variant_ai.core.spec.plane_layout import input_planes
 from variant_ai.core.spec.schema import SPEC_PLANES, VariantSpec
+from variant_ai.core.spec.zones import view
 
 Floats = NDArray[np.float32]
 

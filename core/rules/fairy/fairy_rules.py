@@ -9,7 +9,6 @@ record, or, for specs with `engine: fairy`, that it has found valid.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -20,7 +19,6 @@ from variant_ai.core.errors import FenError, MoveError, SpecError
 from variant_ai.core.rules.fairy.fairy_moves import FairyMoves, is_move_text, is_pass
 from variant_ai.core.rules.fairy.fairy_states import (
     UNKNOWN,
-    Packed,
     RecentCache,
     State,
     fingerprint,
@@ -39,30 +37,25 @@ from variant_ai.core.rules.position import (
     add_last_move,
     move_kind,
     move_target,
-    piece_colour,
-    piece_type,
     position_key,
 )
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
 from variant_ai.core.rules.verdicts import (
     PLAYERS,
     checkmate_detail,
-    idle_winner,
-    move_count_detail,
+    kings_on_open_file,
+    move_count_end,
     mover_resets,
     ordinal,
-    progress_plies,
     stalemate_detail,
-    winner_of_draw,
 )
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.start_position import board_size
 from variant_ai.core.system.text_tables import counted
 
 MAX_STATES = 8192
 """Positions whose results are cached."""
-
-_CELLS = re.compile(r"[0-9]+|\+?[A-Za-z*]~?")
 
 
 class FairyRules(Rules):
@@ -168,10 +161,8 @@ class FairyRules(Rules):
         ended: Outcome | None = state.outcome
         if ended is not None:
             return ended
-        count = rules.no_progress
-        if count.plies != "none" and progress_plies(self.spec, position) >= count.plies:
-            winner = winner_of_draw(self.types, position)
-            return Outcome(winner, "move count", move_count_detail(self.types, position))
+        if counted_out := move_count_end(self.types, position):
+            return counted_out
         limit = int(position["count_limit"][0])
         if limit and self._fairy.optional_end(state.base, state.moves) is not None:
             return Outcome(
@@ -205,15 +196,6 @@ class FairyRules(Rules):
         """Return 1 after a pass, since another one may end the game; see `Rules.memory`."""
         state = self._state(position)
         return int(bool(state.moves) and is_pass(state.moves[-1]))
-
-    def recall(self, position: Position, packed: Packed) -> Position:
-        """Return a position with its state from another process (`State.packed`)."""
-        base, moves, *_ = packed
-        state = self._states.get((base, moves))
-        if state is None:
-            state = State(*packed)
-            self._states.put((base, moves), state)
-        return with_state(position, state)
 
     # --- states --------------------------------------------------------------
 
@@ -310,8 +292,8 @@ class FairyRules(Rules):
         return fits[0] if len(fits) == 1 else None
 
     def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:
-        """Return the outcome after `moves` (UCI) from `fen`, if the position is repeated often
-        enough.
+        """Return the outcome if `moves` (UCI) from `fen` repeat the position often enough and are a
+        perpetual chase.
 
         `fen` should be the first occurrence. If there is a move before it, Fairy-Stockfish (0.0.90)
         requires that this move, too, chased what the cycle chases, so that a chase entered by a
@@ -328,21 +310,12 @@ class FairyRules(Rules):
 
     def _judge(self, fen: str, moves: Sequence[str], first: int) -> Outcome | None:
         value = self._fairy.optional_end(fen, moves)
-        if value is None:
+        if not value or value == self._without_chase.optional_end(fen, moves):
             return None
-        rule = self.spec.rules.repetition
-        occurrence = f"{ordinal(rule.fold)} occurrence"
-        side = first ^ (len(moves) & 1)
-        winner = _winner(value, side)
-        if winner is not None and value != self._without_chase.optional_end(fen, moves):
-            detail = f"{occurrence}, the {PLAYERS[1 - winner]} chases ({rule.perpetual_chase})"
-            return Outcome(winner, "perpetual chase", detail)
-        if winner is not None:
-            last = parse_fen(self.types, self._fairy.fen_after(fen, moves), lenient=True)
-            if winner != idle_winner(self.types, last):
-                detail = f"{occurrence}, the {PLAYERS[1 - winner]} gives check each time"
-                return Outcome(winner, "perpetual check", detail)
-        return Outcome(winner, "repetition", occurrence)
+        rule, side = self.spec.rules.repetition, first ^ (len(moves) & 1)
+        winner = side if value > 0 else 1 - side
+        chases = f"the {PLAYERS[1 - winner]} chases ({rule.perpetual_chase})"
+        return Outcome(winner, "perpetual chase", f"{ordinal(rule.fold)} occurrence, {chases}")
 
     def _resets_clock(self, position: Position, move: int) -> bool:
         kind, target = move_kind(move), position["board"][0, move_target(move)]
@@ -351,8 +324,9 @@ class FairyRules(Rules):
         return counts or mover_resets(self.types, position, move)
 
     def _reject_unplayable(self, position: Position, state: State, text: str) -> None:
-        """Raise FenError if the side that has just moved is in check."""
-        if self._facing(position):
+        """Raise FenError if the side that has just moved is in check, or if kings face each other, which
+        Fairy-Stockfish accepts."""
+        if kings_on_open_file(self.spec, position):
             raise FenError(f"the royal pieces face each other on an open line: {text!r}")
         turned = position.copy()
         turned["side"] = 1 - position["side"]
@@ -365,29 +339,14 @@ class FairyRules(Rules):
             player = PLAYERS[1 - int(position["side"][0])]
             raise FenError(f"the {player} is in check, but it is the other's move: {text!r}")
 
-    def _facing(self, position: Position) -> bool:
-        """Return True if two pieces that may not face each other (`faces`) are on a file with
-        nothing between. Fairy-Stockfish accepts such positions."""
-        files, board = self.spec.board.files, position["board"][0]
-        for square in np.flatnonzero(board).tolist():
-            code = int(board[square])
-            faces = self.types.all[piece_type(code)].piece.faces
-            ahead = board[square + files :: files]
-            for other in ahead[ahead != 0][:1].tolist() if faces else ():
-                same = piece_colour(other) == piece_colour(code)
-                if not same and self.types.all[piece_type(other)].base == faces:
-                    return True
-        return False
-
 
 def _require_board(spec: VariantSpec, fen: str) -> None:
     """Raise SpecError if Fairy-Stockfish plays the variant on a board of another size."""
-    rows = fen.split(maxsplit=1)[0].split("[", maxsplit=1)[0].split("/")
-    width = sum(int(cell) if cell.isdigit() else 1 for cell in _CELLS.findall(rows[0]))
-    if (width, len(rows)) != (spec.board.files, spec.board.ranks):
+    files, ranks = board_size(fen.split(maxsplit=1)[0])
+    if (files, ranks) != (spec.board.files, spec.board.ranks):
         raise SpecError(
             f"variant {spec.variant!r} has a board of {spec.board.files} x {spec.board.ranks}, and "
-            f"Fairy-Stockfish plays {spec.fairy!r} on one of {width} x {len(rows)}"
+            f"Fairy-Stockfish plays {spec.fairy!r} on one of {files} x {ranks}"
         )
 
 

@@ -23,10 +23,8 @@ from variant_ai.core.rules.position import POSITION, Position
 K = TypeVar("K")
 V = TypeVar("V")
 
-Packed = tuple[str, tuple[str, ...], str, str, bool]
-"""A state without its results."""
-UNKNOWN: Any = object()
-"""Marks a result that is not known yet, if None is a possible result."""
+UNKNOWN: Any = ...
+"""Marks a result that is not known yet, if None is a possible result; one object in every process."""
 
 
 class State:
@@ -59,10 +57,6 @@ class State:
         """Base and moves to which the next move is appended."""
         return (self.before, self.moves[-1:]) if self.moves else (self.fen, ())
 
-    def packed(self) -> Packed:
-        """Data that makes the same state in another process."""
-        return self.base, self.moves, self.fen, self.before, self.hidden
-
 
 class FairyPosition(np.ndarray[Any, Any]):
     """A position, shape (1,), with its state."""
@@ -74,6 +68,12 @@ class FairyPosition(np.ndarray[Any, Any]):
     def __array_finalize__(self, made_from: Any) -> None:
         self.state = getattr(made_from, "state", None)
         self.mark = getattr(made_from, "mark", b"")
+
+    def __reduce__(self) -> Any:
+        """Positions take their states along to another process."""
+        if self.dtype != POSITION:  # a field of a position
+            return super().__reduce__()
+        return _restored, (self.tobytes(), state_of(self))
 
 
 _FIELDS: Mapping[str, Any] = POSITION.fields or {}
@@ -101,6 +101,12 @@ def state_of(position: Position) -> State | None:
     if state is None or getattr(position, "mark", b"") != fingerprint(position):
         return None
     return state
+
+
+def _restored(record: bytes, state: State | None) -> Position:
+    """Position that was pickled."""
+    position: Position = np.frombuffer(bytearray(record), POSITION)
+    return position if state is None else with_state(position, state)
 
 
 class RecentCache(Generic[K, V]):

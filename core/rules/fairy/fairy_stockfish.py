@@ -148,9 +148,6 @@ class FairyVariant:
     def fen_after(self, fen: str, moves: Sequence[str]) -> str:
         return str(self._call("get_fen", fen, moves))
 
-    def san(self, fen: str, move: str) -> str:
-        return str(self._call("get_san", fen, [move], move))
-
     def in_check(self, fen: str, moves: Sequence[str] = ()) -> bool:
         """Return True if the side to move is in check (pyffish's `gives_check`)."""
         return bool(self._call("gives_check", fen, moves))
@@ -196,10 +193,8 @@ class FairyVariant:
         ended, value = self._call(function, fen, moves)
         return _sign(value) if ended else None  # the value is undefined unless `ended` is set
 
-    def _call(
-        self, function: str, fen: str, moves: Sequence[str] = (), move: str | None = None
-    ) -> Any:
-        """Call a function of pyffish with a FEN, and the moves made from it or one `move`."""
+    def _call(self, function: str, fen: str, moves: Sequence[str] = ()) -> Any:
+        """Call a function of pyffish with a FEN, and the moves made from it."""
         if not _is_plain(fen):
             raise FenError(f"not a FEN: {fen[:80]!r}")
         for text in moves:
@@ -207,7 +202,7 @@ class FairyVariant:
                 raise MoveError(f"not a move: {text[:80]!r} (FEN {fen})")
         with _lock:
             try:
-                return getattr(pyffish(), function)(self.name, fen, move or list(moves))
+                return getattr(pyffish(), function)(self.name, fen, list(moves))
             except (SystemError, ValueError, TypeError) as error:
                 # the cause of a SystemError is the ValueError of an illegal move
                 shown = " ".join(moves[-6:]) if moves else "no moves"

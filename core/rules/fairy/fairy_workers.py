@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.rules.fairy.fairy_rules import FairyRules
-from variant_ai.core.rules.fairy.fairy_states import Packed, State, state_of, with_state
 from variant_ai.core.rules.interface import Outcome, Rules
-from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.child_processes import (
     end_with_parent,
@@ -138,14 +137,8 @@ class RulesWorkers:
         """Return the workers' parts: worker w gets every `count`-th request from w on."""
         for number, process in enumerate(self._processes):
             part = requests[number :: self.count]
-            _send(process.stdin, [(*_written(position), int(move)) for position, move in part])
-        return [
-            [
-                None if result is None else _read(result)
-                for result in pickle.load(_pipe(process.stdout))
-            ]
-            for process in self._processes
-        ]
+            _send(process.stdin, list(part))
+        return [pickle.load(_pipe(process.stdout)) for process in self._processes]
 
     def _give_up(self, error: Exception) -> None:
         ended = [process.poll() for process in self._processes]
@@ -211,21 +204,6 @@ def _send(pipe: Any, message: object) -> None:
     file.flush()
 
 
-def _written(position: Position) -> tuple[bytes, Packed | None]:
-    """Convert a position for the pipe: its record, and its packed state."""
-    state = state_of(position)
-    return position.tobytes(), state.packed() if state else None
-
-
-def _read(result: tuple[bytes, Packed, Outcome | None, bytes]) -> Lookahead:
-    record, packed, outcome, moves = result
-    state = State(*packed)
-    legal = np.frombuffer(moves, np.int32)
-    if outcome is None:
-        state.legal, state.outcome = legal, None
-    return Lookahead(with_state(np.frombuffer(bytearray(record), POSITION), state), outcome, legal)
-
-
 # --- in the worker -------------------------------------------------------------------------------
 
 
@@ -244,17 +222,8 @@ def work() -> None:
             _send(results, [_compute(rules, *request) for request in pickle.load(requests)])
 
 
-def _compute(
-    rules: FairyRules, record: bytes, packed: Packed | None, move: int
-) -> tuple[bytes, Packed, Outcome | None, bytes] | None:
-    position: Position = np.frombuffer(bytearray(record), POSITION)
-    if packed is not None:
-        position = rules.recall(position, packed)
+def _compute(rules: FairyRules, position: Position, move: int) -> Lookahead | None:
     try:
-        result = look_ahead(rules, position, move)
+        return look_ahead(rules, position, move)
     except VariantAIError:  # the parent gets the same error and reports it
         return None
-    state = state_of(result.position)
-    assert state is not None
-    moves = result.moves.astype(np.int32).tobytes()
-    return result.position.tobytes(), state.packed(), result.outcome, moves

@@ -23,7 +23,6 @@ from variant_ai.core.rules.kernel.attacks import (
     captures,
     exposed,
 )
-from variant_ai.core.rules.kernel.make_move import advance
 from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.rules.kernel.move_programs import (
     END,
@@ -34,6 +33,7 @@ from variant_ai.core.rules.kernel.move_programs import (
     SQUARE_MASK,
     TYPE_SHIFT,
 )
+from variant_ai.core.rules.kernel.play_move import advance
 from variant_ai.core.rules.kernel.table_layout import EXPLODES, Tables, TablesRow
 from variant_ai.core.rules.position import (
     DOUBLE_STEP,
@@ -42,7 +42,6 @@ from variant_ai.core.rules.position import (
     NORMAL,
     Position,
     PositionRow,
-    new_position,
 )
 
 PLAIN = 1 << NORMAL | 1 << DROP | 1 << DOUBLE_STEP
@@ -59,11 +58,6 @@ Marks: TypeAlias = Annotated[Any, field(np.uint8, MAX_MOVES)]
 def new_checks() -> CheckWork:
     """Scratch memory for `checks_into`, CHECKS of shape (1,)."""
     return np.zeros(1, CHECKS)
-
-
-def new_trial() -> Position:
-    """A position that `checks_into` may overwrite, shape (1,)."""
-    return new_position()
 
 
 @njit

@@ -24,9 +24,9 @@ from variant_ai.core.rules.kernel.game_ends import (
     VARIANT_WIN,
     end_of,
 )
-from variant_ai.core.rules.kernel.make_move import full_key, is_in_check, play_into
 from variant_ai.core.rules.kernel.move_lists import MAX_MOVES, new_moves
 from variant_ai.core.rules.kernel.movegen import VARIANT_ENDS, legal_moves_into, new_work
+from variant_ai.core.rules.kernel.play_move import full_key, is_in_check, play_into
 from variant_ai.core.rules.kernel.rule_tables import compile_tables
 from variant_ai.core.rules.kernel.table_layout import (
     BARE_KING_LOSES,
@@ -41,6 +41,7 @@ from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
 from variant_ai.core.rules.verdicts import (
     checkmate_detail,
     draw_detail,
+    kings_on_open_file,
     move_count_detail,
     stalemate_detail,
 )
@@ -128,23 +129,15 @@ class KernelRules(Rules):
         # whose king has exploded has lost, so that the other one's check is over too
         exploded = self.spec.rules.explodes and position[0]["kings"][us] < 0
         if is_in_check(self.tables, scratch.position, 0) and not exploded:
-            raise FenError(f"{self._exposed(scratch.position)}, in FEN {shorten(fen)}")
+            exposed = "the side that is not to move is in check"
+            if kings_on_open_file(self.spec, position):
+                exposed = "the kings face each other on an open file"
+            raise FenError(f"{exposed}, in FEN {shorten(fen)}")
         position[0]["key"] = full_key(self.tables, position, 0)
         count = len(self.legal_moves(position))
         if count > _MOST_MOVES:
             raise FenError(f"{count} legal moves, more than {_MOST_MOVES}, in FEN {shorten(fen)}")
         return position
-
-    def _exposed(self, position: Position) -> str:
-        """Describe how the side to move of `position` is in check, although it has just moved."""
-        kings = position[0]["kings"].tolist()
-        files = self.spec.board.files
-        faces = any(piece.faces for piece in self.spec.pieces.values())
-        if faces and kings[0] % files == kings[1] % files:
-            between = position[0]["board"][kings[0] + files : kings[1] : files]
-            if not between.any():
-                return "the kings face each other on an open file"
-        return "the side that is not to move is in check"
 
     def fen(self, position: Position) -> str:
         return format_fen(self.types, position)

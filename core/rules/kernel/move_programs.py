@@ -114,6 +114,22 @@ def piece_paths(geometry: Geometry, kind: PieceType, colour: int, origin: int) -
             yield path
 
 
+def forced_squares(geometry: Geometry, kind: PieceType, colour: int) -> frozenset[int]:
+    """Squares on which a piece must promote."""
+    promotes, within = kind.piece.promotes, kind.piece.within
+    if promotes is None or promotes.must is False:
+        return frozenset()
+    if promotes.must == "where stuck":
+        squares = frozenset(
+            square
+            for square in range(geometry.squares)
+            if not any(piece_paths(geometry, kind, colour, square))
+        )
+    else:
+        squares = geometry.zone(promotes.at if promotes.must is True else promotes.must, colour)
+    return squares if within is None else squares & geometry.zone(within, colour)
+
+
 def _path(
     geometry: Geometry, kind: PieceType, movement: Movement, colour: int, origin: int
 ) -> Path | None:

@@ -15,6 +15,7 @@ from variant_ai.core.rules.kernel.move_programs import (
     END,
     Path,
     captures_of,
+    forced_squares,
     forward_program,
     may_repeat,
     piece_paths,
@@ -75,12 +76,10 @@ from variant_ai.core.rules.position import (
     MAX_SQUARES,
     piece_code,
 )
-from variant_ai.core.rules.text.fen import parse_fen
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.plane_layout import last_moves_shown
-from variant_ai.core.spec.rule_words import Promotes
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.start_position import royal_letters
+from variant_ai.core.spec.start_position import royal_letters, start_array
 from variant_ai.core.spec.zones import square_name
 
 __getattr__ = moved_names(
@@ -108,7 +107,6 @@ def compile_tables(spec: VariantSpec) -> Tables:
     table["squares"] = geometry.squares
     table["files"] = geometry.files
     table["advance"] = geometry.files, -geometry.files
-    table["royal"] = types.royal
     table["keeps"] = last_moves_shown(spec)
     _fill_moves(table, spec, types, geometry)
     _fill_promotions(table, spec, types, geometry)
@@ -239,8 +237,8 @@ def _number_of_choices(kind: PieceType, types: PieceTypes) -> int:
 
 
 def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
-    for code, count in _start_counts(types).items():
-        table["start_count"][code] = count
+    for colour, symbol in start_array(spec).values():
+        table["start_count"][piece_code(types.by_symbol[symbol].index, colour)] += 1
     for kind in types.all:
         promotes = kind.piece.promotes
         if promotes is None or kind.twin:
@@ -256,9 +254,7 @@ def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry:
             table["choices"][row] = len(choices)
             table["choices"][row + 1 : row + 1 + len(choices)] = choices
             zone = geometry.zone(promotes.at, colour)
-            forced = _forced(table, promotes, code, zone, geometry, colour)
-            if kind.piece.within is not None:
-                forced &= geometry.zone(kind.piece.within, colour)
+            forced = forced_squares(geometry, kind, colour)
             if stuck := sorted(forced - zone):
                 name = square_name(stuck[0], geometry.files)
                 raise SpecError(
@@ -273,32 +269,6 @@ def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry:
                     | PROMOTION_FORCED * (square in forced)
                     | LEAVING_FORCED * (square in zone and from_too and promotes.must is True)
                 )
-
-
-def _forced(
-    table: Any,
-    promotes: Promotes,
-    code: int,
-    zone: frozenset[int],
-    geometry: Geometry,
-    colour: int,
-) -> frozenset[int]:
-    """Squares on which a piece must promote."""
-    if promotes.must == "where stuck":
-        starts = table["forward_start"][code * MAX_SQUARES : (code + 1) * MAX_SQUARES]
-        return frozenset(s for s in range(geometry.squares) if starts[s] == 0)
-    if promotes.must is True:
-        return zone
-    if promotes.must is False:
-        return frozenset()
-    return geometry.zone(promotes.must, colour)
-
-
-def _start_counts(types: PieceTypes) -> dict[int, int]:
-    """Number of pieces of each code in the start position."""
-    board = parse_fen(types, types.spec.rules.start)[0]["board"]
-    codes, counts = np.unique(board[board > 0], return_counts=True)
-    return {int(code): int(count) for code, count in zip(codes, counts, strict=True)}
 
 
 def _fill_hands(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
@@ -349,26 +319,28 @@ def _walk(start: int, end: int) -> list[int]:
 
 
 def _fill_rules(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geometry) -> None:
-    rules = spec.rules
-    table["features"] |= MUST_CAPTURE * (rules.captures == "must")
-    table["features"] |= BARE_KING_LOSES * (rules.bare_king == "loss")
-    table["features"] |= NEVER_CHECKS * (rules.checks == "never")
-    table["features"] |= ONLY_CAPTURES * (rules.checked_king == "only captures")
+    rules, count = spec.rules, spec.rules.no_progress
+    given = {
+        MUST_CAPTURE: rules.captures == "must",
+        BARE_KING_LOSES: rules.bare_king == "loss",
+        NEVER_CHECKS: rules.checks == "never",
+        ONLY_CAPTURES: rules.checked_king == "only captures",
+        COUNTS_CHECKS: count.checks_counted != "all",
+        PASSES: rules.pass_ == "may",
+        FACING_PARTS: rules.facing_kings == "must part",
+    }
+    table["features"] |= sum(feature for feature, is_given in given.items() if is_given)
     if rules.explodes:
         table["features"] |= EXPLODES
         table["spared"] = sum(1 << kind.index for kind in types.all if kind.piece.promotes)
     values = {"draw": 0, "loss": -1, "win": 1, "fewer pieces win": FEWER_WIN}
     table["checkmate"], table["stalemate"] = values[rules.checkmate], values[rules.stalemate]
-    count = rules.no_progress
     table["plies"] = 0 if count.plies == "none" else count.plies
     table["checks_counted"] = -1 if count.checks_counted == "all" else count.checks_counted
-    table["features"] |= COUNTS_CHECKS * (count.checks_counted != "all")
     if rules.insufficient_material:
         table["features"] |= DRAWS_DEAD_POSITIONS
         for kind in types.all:
             table["mating"][kind.index] = _mating(kind, types, geometry)
-    table["features"] |= PASSES * (rules.pass_ == "may")
-    table["features"] |= FACING_PARTS * (rules.facing_kings == "must part")
     if rules.points is not None:
         table["features"] |= COUNTS_POINTS
         table["second_points"] = round(2 * rules.points.second)
@@ -382,7 +354,6 @@ def _fill_rules(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
     for win in rules.wins:
         if win.checks is not None:
             table["features"] |= WINS_BY_CHECKS
-            table["checks_to_win"] = win.checks
         if win.piece is not None and win.reaches is not None:
             table["features"] |= WINS_BY_REACHING | REACHES_SAFELY * win.safe
             table["features"] |= RACES * win.race | HELD * win.held

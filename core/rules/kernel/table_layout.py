@@ -114,7 +114,6 @@ TABLES = np.dtype(
         ("hand_kinds", "i4"),
         ("rights", "i4"),  # number of castling rights of both colours
         ("advance", "i4", (2,)),  # difference of squares one step forward of each colour
-        ("royal", "i4"),  # royal type, -1 none
         ("keeps", "i4"),  # number of last moves kept in a position
         # moves
         ("forward_start", "i4", (CODES * MAX_SQUARES,)),
@@ -146,7 +145,6 @@ TABLES = np.dtype(
         ("plies", "i4"),  # move-count rule, 0 none
         ("checks_counted", "i4"),  # -1 all
         ("resets", "i4"),  # types whose move resets the clock, and bits of events
-        ("checks_to_win", "i4"),
         ("mating", "i1", (COLOUR_STRIDE,)),  # MATES, COLOUR_BOUND, NEEDS_HELP or NEVER_MATES
         ("reach_types", "i4"),
         ("reach", "i1", (2 * MAX_SQUARES,)),  # 1 where one of the types wins by standing there

@@ -41,8 +41,8 @@ from variant_ai.core.rules.shuffled_starts import (
     shuffled_start,
 )
 from variant_ai.core.rules.text.piece_limits import Hands, PieceLimits
+from variant_ai.core.spec.start_position import WALL, board_cells
 from variant_ai.core.spec.zones import square_name
-from variant_ai.core.system.text_tables import counted
 
 MAX_LENGTH = 1000
 """Characters; a full board of 12 x 10 with full pockets has fewer."""
@@ -52,7 +52,6 @@ MAX_CLOCK = 30_000
 MAX_MOVE_NUMBER = 1_000_000_000
 
 _IN_HAND = re.compile(r"\+?[A-Za-z]|.", re.DOTALL)
-_CELL = re.compile(r"([0-9]+)|(\+?[A-Za-z]~?|\*)")
 _NUMBER = re.compile(r"[0-9]{1,12}\Z")
 _CHECKS_LEFT = re.compile(r"([0-9])\+([0-9])\Z")
 _CHECKS_GIVEN = re.compile(r"\+([0-9])\+([0-9])\Z")
@@ -198,60 +197,35 @@ class _FenFormat:
         """Parse piece codes of all squares, and hand indices of each side, one per piece in
         hand."""
         placement, bracket, pocket = field.partition("[")
-        rows = placement.split("/")
         if bracket:
             if not pocket.endswith("]"):
                 _reject(text, "the pocket that '[' opens is not closed by ']'")
             pocket = pocket[:-1]
-        elif len(rows) == self.ranks + 1 and self.hand_of and not lenient:
-            pocket = rows.pop()
-        if len(rows) != self.ranks:
-            _reject(text, f"{counted(len(rows), 'rank')} given, the board has {self.ranks}")
+        elif placement.count("/") == self.ranks and self.hand_of and not lenient:
+            placement, _, pocket = placement.rpartition("/")
+        try:
+            cells = board_cells(placement, self.files, self.ranks)
+        except FenError as error:
+            _reject(text, str(error))
+        walls = self.geometry.walls
         board = [0] * (self.files * self.ranks)
-        for number, row in zip(range(self.ranks, 0, -1), rows, strict=True):
-            start = (number - 1) * self.files
-            board[start : start + self.files] = self._row(row, number, text, lenient)
-            if not lenient:
-                self._check_walls(row, number, text)
+        for square, symbol in cells.items():
+            if symbol != WALL or not (lenient or square in walls):
+                board[square] = self._code(symbol, square, text, lenient)
+        for square in () if lenient else sorted(walls):
+            if cells.get(square) != WALL:
+                _reject(text, f"{square_name(square, self.files)} is a wall, `*`, here")
         return board, self._pocket(pocket, text, lenient)
 
-    def _row(self, row: str, number: int, text: str, lenient: bool) -> list[int]:
-        codes: list[int] = []
-        at, first = 0, (number - 1) * self.files
-        while at < len(row):
-            match = _CELL.match(row, at)
-            if match is None:
-                _reject(text, f"rank {number}: {row[at]!r} is neither a piece nor a number")
-            if match[1]:
-                if not 1 <= int(match[1][:3]) <= self.files or len(match[1]) > 2:
-                    _reject(text, f"rank {number}: {shorten(match[1], 50)} empty squares")
-                codes += [0] * int(match[1])
-            elif match[2] in self.codes:
-                codes.append(self.codes[match[2]])
-            elif match[2] == "*" and (lenient or first + len(codes) in self.geometry.walls):
-                codes.append(0)
-            elif lenient and match[2][-1:] == "~" and match[2][:-1] in self.codes:
-                codes.append(self.codes[match[2][:-1]])
-            else:
-                known = " ".join(kind.symbol for kind in self.types.all)
-                _reject(text, f"rank {number}: {match[2]!r} is no piece here; pieces are {known}")
-            at = match.end()
-            if len(codes) > self.files:
-                break
-        if len(codes) != self.files:
-            more = "more than " if len(codes) > self.files else ""
-            count = min(len(codes), self.files)
-            _reject(
-                text,
-                f"rank {number} has {more}{counted(count, 'file')}, the board has {self.files}",
-            )
-        return codes
-
-    def _check_walls(self, row: str, number: int, text: str) -> None:
-        """Check that a rank has a `*` for each of its walls: pieces cannot stand there."""
-        wanted = sum(1 for square in self.geometry.walls if square // self.files == number - 1)
-        if row.count("*") != wanted:
-            _reject(text, f"rank {number} has {counted(wanted, 'wall')}, `*`, here")
+    def _code(self, symbol: str, square: int, text: str, lenient: bool) -> int:
+        """Parse the symbol of a piece on a square."""
+        if lenient and symbol not in self.codes:
+            symbol = symbol.removesuffix("~")
+        if symbol not in self.codes:
+            rank = square // self.files + 1
+            known = " ".join(kind.symbol for kind in self.types.all)
+            _reject(text, f"rank {rank}: {symbol!r} is no piece here; pieces are {known}")
+        return self.codes[symbol]
 
     def _pocket(self, pocket: str, text: str, lenient: bool) -> Hands:
         hands: Hands = ([], [])
@@ -267,42 +241,25 @@ class _FenFormat:
     def _castling(
         self, text: str, field: str, board: list[int], lenient: bool
     ) -> tuple[int, dict[int, int]]:
-        """Parse rights into bits, and into homes by bit. Rights whose king or rook is not on its
-        square are dropped, and so are those of a player without a king."""
-        if castles_from_any_files(self.types.spec):
-            return self._shuffled_rights(text, field, board)
-        royal = self.types.royal
-        rights = {right.letter: right for right in self.types.castling_rights}
-        held = 0
-        for letter in "" if field == "-" else field:
-            if letter not in rights:
-                if lenient and _ANY_RIGHTS.match(field):
-                    continue
-                known = "".join(rights) or "none here"
-                _reject(text, f"castling {shorten(field, 50)}: rights are {known}, or '-'")
-            right = rights[letter]
-            king = self.home[right.king_from]
-            at_home = all(board[s] == self.home[s] for s in (right.king_from, right.rook_from))
-            if at_home and king and royal in (-1, piece_type(king)):
-                held |= 1 << right.bit
-        return held, {}
+        """Parse rights into bits, and into homes by bit: `KQkq`, and where king and rook may begin on any
+        files also Shredder-FEN (the rook's file: `HAha`). There a side (X-FEN) means its outermost rook.
 
-    def _shuffled_rights(
-        self, text: str, field: str, board: list[int]
-    ) -> tuple[int, dict[int, int]]:
-        """Parse rights of Shredder-FEN (the rook's file: `HAha`) or X-FEN (`KQkq`: the outermost rook
-        on that side of the king) into bits and homes."""
+        Rights whose king or rook is not on its square are dropped, and so are those of a player without
+        a king.
+        """
         types, files = self.types, self.files
+        any_files = castles_from_any_files(types.spec)
         held, homes = 0, {}
         for letter in "" if field == "-" else field:
-            rights = [r for r in types.castling_rights if r.letter.isupper() == letter.isupper()]
-            file = ord(letter.lower()) - 97 if letter.isascii() else -1
-            by_side = any(right.letter == letter for right in rights)
+            by_side = any(right.letter == letter for right in types.castling_rights)
+            file = ord(letter.lower()) - 97 if any_files and letter.isascii() else -1
             if not by_side and not 0 <= file < files:
-                known = "".join(right.letter for right in types.castling_rights)
+                if lenient and _ANY_RIGHTS.match(field):
+                    continue
+                known = "".join(right.letter for right in types.castling_rights) or "none here"
                 last = chr(96 + files)
-                accepted = f"rights are {known}, or files of rooks, A-{last.upper()} and a-{last}"
-                _reject(text, f"castling {shorten(field, 50)}: {accepted}, or '-'")
+                rooks = f", or files of rooks, A-{last.upper()} and a-{last}" if any_files else ""
+                _reject(text, f"castling {shorten(field, 50)}: rights are {known}{rooks}, or '-'")
             fits = []
             for number, walk in enumerate(types.castling_walks):
                 start = types.castling_rights[walk.bit]
@@ -310,6 +267,8 @@ class _FenFormat:
                 if walk.letter.isupper() != letter.isupper():
                     continue
                 if board[walk.king_from] != king or board[walk.rook_from] != rook:
+                    continue
+                if not king or types.royal not in (-1, piece_type(king)):
                     continue
                 if walk.letter == letter if by_side else walk.rook_from % files == file:
                     fits.append((abs(walk.rook_from - walk.king_from), number, walk.bit))

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from variant_ai.core.errors import MoveError
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.pieces import CastlingRight, PieceTypes
+from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
     CASTLING,
     DROP,
@@ -34,6 +34,7 @@ from variant_ai.core.rules.position import (
     piece_type,
     square_index,
 )
+from variant_ai.core.spec.start_position import CastlingRight
 from variant_ai.core.spec.zones import square_name
 
 ORIGIN_AND_TARGET = 0x3FFF

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 
 from variant_ai.core.rules.geometry import Geometry
+from variant_ai.core.rules.kernel.move_programs import forced_squares
 from variant_ai.core.rules.pieces import PieceType, PieceTypes
 from variant_ai.core.rules.position import piece_code, piece_colour, piece_type
-from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.zones import square_name
 from variant_ai.core.system.text_tables import counted
 
@@ -86,7 +86,7 @@ class PieceLimits:
 
     def _misplaced(self, square: int, code: int) -> str:
         kind, colour = piece_type(code), piece_colour(code)
-        if square in self.forced[colour].get(kind, ()):
+        if square in self.forced[colour][kind]:
             return "it had to promote"
         if square not in self.confined[colour].get(kind, (square,)):
             return "it cannot leave its zone"
@@ -127,14 +127,7 @@ class PieceLimits:
     def _forced_squares(self, colour: int) -> dict[int, frozenset[int]]:
         found = {}
         for kind in self.types.all:
-            promotes = kind.piece.promotes
-            if promotes is None or kind.twin or promotes.must is False:
-                continue
-            if promotes.must == "where stuck":
-                squares = self._stuck_squares(kind, colour)
-            else:
-                zone = promotes.at if promotes.must is True else promotes.must
-                squares = self.geometry.zone(zone, colour)
+            squares = frozenset() if kind.twin else forced_squares(self.geometry, kind, colour)
             if kind.index in self.types.hand_types:
                 squares -= self.geometry.drop_squares(kind.piece, colour)
             found[kind.index] = squares - self._arrivals(kind, colour)
@@ -157,15 +150,3 @@ class PieceLimits:
                     return self.geometry.everywhere
                 found |= self.geometry.zone(promotes.at, colour)
         return found
-
-    def _stuck_squares(self, kind: PieceType, colour: int) -> frozenset[int]:
-        """Squares from which a piece has no move on an empty board."""
-        if kind.piece.from_:
-            return frozenset()
-        turn = 1 - 2 * colour
-        steps = [(move.dx * turn, move.dy * turn) for move in parse_betza(kind.piece.moves)]
-        return frozenset(
-            square
-            for square in range(self.geometry.squares)
-            if all(self.geometry.step(square, dx, dy) is None for dx, dy in steps)
-        )

@@ -19,7 +19,7 @@ from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
 from variant_ai.core.jit import Number, Truth, borrowing
 from variant_ai.core.jit.arrays import Floats2D
 from variant_ai.core.jit.functions import prefetch
-from variant_ai.core.rules.kernel.make_move import play_into
+from variant_ai.core.rules.kernel.play_move import play_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.forest.forest_arrays import (

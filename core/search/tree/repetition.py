@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from variant_ai.core.jit import Number, Truth, array, borrowing
 from variant_ai.core.jit.arrays import Key
 from variant_ai.core.rules.kernel.game_ends import DRAWN, winner_of_draw
-from variant_ai.core.rules.kernel.make_move import is_in_check
+from variant_ai.core.rules.kernel.play_move import is_in_check
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.compiled_settings import IDLE_DRAW, IDLE_FIRST_LOSES, Settings

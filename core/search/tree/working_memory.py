@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from variant_ai.core.jit import array
 from variant_ai.core.jit.arrays import Ints2D
 from variant_ai.core.rules.kernel.attacks import MoveWork
-from variant_ai.core.rules.kernel.giving_check import CheckWork, new_checks, new_trial
+from variant_ai.core.rules.kernel.giving_check import CheckWork, new_checks
 from variant_ai.core.rules.kernel.move_lists import MAX_MOVES, MoveLists, new_moves
-from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.position import Position, new_position
 from variant_ai.core.search.tree.priors import EXPANDER, Expander
 from variant_ai.core.search.tree.repetition import Past, Verdicts
 
@@ -135,7 +135,7 @@ def new_scratch() -> Scratch:
     return Scratch(
         np.zeros(1, EXPANDER),
         new_checks(),
-        new_trial(),
+        new_position(),
         new_mate_search(),
         new_material_search(),
     )

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from variant_ai.core.draw import Arrow, board_svg, png_bytes
 from variant_ai.core.draw.layout import Layout
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.position import Position, view
+from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.zones import view
 from variant_ai.core.system.files import write_whole
 
 if TYPE_CHECKING:

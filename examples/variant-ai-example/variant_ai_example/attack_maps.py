@@ -17,8 +17,8 @@ from variant_ai.core.rules.position import (
     move_target,
     piece_colour,
     piece_type,
-    view,
 )
+from variant_ai.core.spec.zones import view
 
 MOST_ATTACKS = 4.0
 """Attacks of one square that fill its plane."""

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from variant_ai.core.jit import Number, Truth, array, borrowing
 from variant_ai.core.rules.kernel.game_ends import NO_END, end_of
 from variant_ai.core.rules.kernel.giving_check import checks_into
-from variant_ai.core.rules.kernel.make_move import play_into
 from variant_ai.core.rules.kernel.movegen import legal_moves_into
+from variant_ai.core.rules.kernel.play_move import play_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.backup import recompute

@@ -48,6 +48,7 @@ from variant_ai.core.rules.position import (
     DOUBLE_STEP,
     DROP,
     EN_PASSANT,
+    MAX_CLOCK,
     MAX_HAND_KINDS,
     MAX_SQUARES,
     PASS,
@@ -56,7 +57,6 @@ from variant_ai.core.rules.position import (
     PositionRow,
 )
 
-MAX_CLOCK = 32_000
 NO_SQUARE = -1
 
 
