@@ -181,6 +181,7 @@ def policy(
     from variant_ai.core.train.loop.device import choose_device
     from variant_ai.core.train.measure.prediction import open_model
     from variant_ai.core.train.report.run_report import policy_of
+    from variant_ai.plugins import registry
 
     model, spec = net_and_spec(model, variant)
     opened = open_model(model, spec, choose_device("cpu"))
