@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from variant_ai.core.data.game_record import GameRecord
@@ -17,7 +18,6 @@ from variant_ai.core.nets.interface import NetworkBuilder, core_networks
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.games.game_journal import game_line
 from variant_ai.core.reinforce.games.game_supply import LocalGames
-from variant_ai.core.reinforce.games.self_play import Resignations
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules import make_rules as make_usual_rules
 from variant_ai.core.rules.interface import Rules
@@ -57,7 +57,7 @@ class GameBlock:
     """Positions evaluated during the call."""
     cpu_seconds: float
     """CPU time of the call, of all threads."""
-    resignations: Resignations
+    resignations: Counter[str]
     """Counted during the call."""
 
 
@@ -70,7 +70,7 @@ class ClusterPlayer:
         self._games: LocalGames | None = None
         self._generation: int | None = None
         self._evaluations = 0
-        self._resignations = Resignations()
+        self._resignations: Counter[str] = Counter()
 
     def play(self, net: NetFile, seconds: float) -> GameBlock:
         """Play about so many seconds, or until the end of a game if none has ended by then.
@@ -90,7 +90,7 @@ class ClusterPlayer:
             self._generation = net.generation
         lines = tuple(game_line(record) for record in _played(games, time.monotonic() + seconds))
         evaluations, resignations = self._evaluations, self._resignations
-        self._evaluations, self._resignations = games.evaluations, replace(games.resignations)
+        self._evaluations, self._resignations = games.evaluations, games.resignations.copy()
         return GameBlock(
             lines,
             self._evaluations - evaluations,
