@@ -53,7 +53,7 @@ def command() -> None:
 
 @command.group(epilog=_EXAMPLES)
 def fetch() -> None:
-    """Stream an archive of games into a store, without keeping its files."""
+    """Fetch an archive of games into a store, without keeping its files."""
 
 
 @fetch.command(
@@ -104,22 +104,22 @@ def lichess(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Stream the rated games of lichess into a store, month by month.
+    """Fetch the rated games of lichess into a store, month by month.
 
-    Files are decompressed and read while they are received, and not kept. A month is in the store
+    A file is kept, beside the store, only until its games are read. A month is in the store
     completely, after its checksum was verified, or not at all. After Ctrl-C or a kill, the same
     command resumes; finished months are kept. Aborted games are dropped, games lost on time are kept.
     """
-    from variant_ai.core.data.fetch.lichess import BASE, SITE, Archive, Month
+    from variant_ai.core.data.fetch.lichess import BASE, SITE, Archive, check_month
     from variant_ai.core.data.fetch.monthly_archive import Fetcher
-    from variant_ai.core.data.fetch.remote_file import RemoteFile
+    from variant_ai.core.data.fetch.remote_file import fetch as fetch_file
     from variant_ai.core.data.read.importer import Importer
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
     name = site_name or spec.names.get(SITE, (spec.variant,))[0]
     archive = Archive(name, url or BASE)
-    begin, end = (None if text is None else Month.parse(text) for text in (first, last))
+    begin, end = (None if text is None else check_month(text) for text in (first, last))
     if begin is not None and end is not None and end < begin:
         raise click.UsageError(f"--from {first} is after --to {last}")
     conditions = import_conditions(options)
@@ -142,6 +142,9 @@ def lichess(
         def begin_month(file: MonthlyFile) -> None:
             bar.reset(task, description=f"{file.month} KiB", total=None)
 
+        def show(received: int, size: int | None) -> None:
+            bar.update(task, completed=received / 1024, total=None if size is None else size / 1024)
+
         def make_importer() -> Importer:
             unread.clear()
             return Importer(
@@ -158,12 +161,7 @@ def lichess(
             spec,
             make_importer,
             conditions,
-            open_remote=partial(
-                RemoteFile,
-                on_bytes=lambda size: bar.advance(task, size / 1024),
-                on_size=lambda size: bar.update(task, total=size / 1024),
-                on_wait=note,
-            ),
+            fetch_file=partial(fetch_file, on_bytes=show, on_wait=note),
             on_month=begin_month,
             on_note=note,
         )

@@ -207,7 +207,7 @@ def _searches(store: Store, selected: NDArray[np.bool_]) -> Searches:
     trains, counts = store.trains, np.zeros(store.plies, np.bool_)
     visits = store.visits
     if visits is not None:
-        counts[np.repeat(visits.first >= 0, lengths)] = np.diff(visits.ends) > 0
+        counts = np.diff(visits.ends) > 0
 
     def known(values: Floats | None) -> int:
         return 0 if values is None else int((~np.isnan(values) & here).sum())

@@ -14,6 +14,7 @@ from numba.extending import intrinsic
 
 from variant_ai.core.jit.cache import code_folder, folder_for_numba
 from variant_ai.core.jit.machine_code import MachineCode
+from variant_ai.core.jit.signatures import signature_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,6 +63,13 @@ def inlined(function: F) -> F:
     """
     result: F = _njit(nogil=True, error_model="numpy", inline="always")(function)
     return result
+
+
+def load(*functions: Any) -> None:
+    """Load functions, or compile them, so that no caller has to wait for it."""
+    for function in functions:
+        if function in compiled and not function.signatures:
+            function.compile(signature_of(function.py_func))
 
 
 # --- prefetch --------------------------------------------------------------------------------------

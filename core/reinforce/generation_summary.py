@@ -31,7 +31,7 @@ def summarise_games(
     squares: list[float] = []
     for record in games:
         outcome = float(record.value or 0)
-        first = _first_mover(record, rules)
+        first = int(rules.position(record.start_fen)["side"][0])
         for ply, bits in enumerate(record.trains or ()):
             if bits & TRAINS_POLICY and record.visits and record.visits[ply]:
                 weights = np.array([weight for _, weight in record.visits[ply]], np.float64)
@@ -62,15 +62,6 @@ def summarise_games(
         "zero_value_loss": _mean(squares),
         "distinct_positions": _distinct(games[:SAMPLED_GAMES], rules),
     }
-
-
-def _first_mover(record: GameRecord, rules: Rules) -> int:
-    """0 if the first player moves first in the game, 1 otherwise."""
-    return (
-        0
-        if record.start_fen is None
-        else int(Game(rules, record.start_fen).positions[0]["side"][0])
-    )
 
 
 def _distinct(games: Sequence[GameRecord], rules: Rules) -> float:

@@ -30,16 +30,17 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.cpu_clock import CpuClock, cpu_seconds, memory_mb
 from variant_ai.core.reinforce.games.game_journal import GameJournal
 from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames, open_net
-from variant_ai.core.reinforce.games.self_play import recorded_positions
+from variant_ai.core.reinforce.games.self_play import RESIGNATIONS, recorded_positions
 from variant_ai.core.reinforce.generation_summary import summarise_games
 from variant_ai.core.reinforce.ladder.run_ladder import RunLadder
-from variant_ai.core.reinforce.learn.replay_window import newest_games, window_size
 from variant_ai.core.reinforce.learn.window_training import (
     Course,
     WindowTraining,
     configure_start,
     learning_rate,
+    newest_games,
     root_value_share,
+    window_size,
 )
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
@@ -277,7 +278,8 @@ class Reinforcement:
         }
         row["playing_seconds"] = row["play_seconds"]
         if self._players is not None:
-            row["resignations"] = vars(self._players.resignations).copy()
+            counts = self._players.resignations
+            row["resignations"] = {name: counts[name] for name in RESIGNATIONS}
             if self._players.plays_on:
                 row["playing_seconds"] += row["learn_seconds"] + row["ladder_seconds"]
         self.folder.add_row(row)
@@ -388,7 +390,6 @@ class Reinforcement:
                     opened.enter_context(closing(self._open_net(generation))),
                     lambda earlier: opened.enter_context(closing(self._open_net(earlier))),
                     cpu_seconds=self._clock.cpu,
-                    evaluations=state.evaluations,
                     games=state.games,
                 )
             state.ladder_cpu_seconds += cpu_seconds() - began

@@ -100,8 +100,11 @@ def changed(settings: ReinforceSettings, words: Mapping[str, Any], where: str) -
     Raises SettingError for a word that is not in CHANGEABLE and has another value than the run's.
     """
     own = settings.model_dump(mode="json")
-    asked = make_settings(_merged(own, words)).model_dump(mode="json")
-    ours, theirs = flattened(own), flattened(asked)
+    ours = flattened(own)
+    for name, value in flattened(words).items():
+        set_word(own, name, value)
+    asked = make_settings(own).model_dump(mode="json")
+    theirs = flattened(asked)
     for name in ours | theirs:
         before, value = ours.get(name), theirs.get(name)
         if value != before and name.split(".")[0] not in CHANGEABLE:
@@ -121,18 +124,6 @@ def flattened(words: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[prefix + name] = value
     return flat
-
-
-def _merged(own: Mapping[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
-    """`own` with `words` in their place, section by section."""
-    merged = dict(own)
-    for name, value in words.items():
-        inner = merged.get(name)
-        if isinstance(inner, Mapping) and isinstance(value, Mapping):
-            merged[name] = _merged(inner, value)
-        else:
-            merged[name] = value
-    return merged
 
 
 def _similar_word(path: tuple[str | int, ...]) -> str | None:

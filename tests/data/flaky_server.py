@@ -40,6 +40,8 @@ class FlakyServer:
     over: threading.Event = field(default_factory=threading.Event)
     """Set when the server ends: nobody is kept waiting any more."""
     ranges: bool = True
+    shift: int = 0
+    """Bytes by which parts begin later than where they were asked for."""
     url: str = ""
     requests: list[tuple[str, str]] = field(default_factory=list)
     """Path and `Range` of each request."""
@@ -80,7 +82,7 @@ def serving(server: FlakyServer) -> Iterator[FlakyServer]:
             tag = f'"{hashlib.sha256(data).hexdigest()[:8]}"'
             first = 0
             if wanted and server.ranges and self.headers.get("If-Range", tag) == tag:
-                first = int(wanted.removeprefix("bytes=").rstrip("-"))
+                first = int(wanted.removeprefix("bytes=").rstrip("-")) + server.shift
                 self.send_response(206)
                 self.send_header("Content-Range", f"bytes {first}-{len(data) - 1}/{len(data)}")
             else:

@@ -63,10 +63,11 @@ def test_visits_are_in_memory_as_in_the_games(
         assert (found is None) == (not searched)
         if found is None:
             return
-        assert len(found.ends) == 1 + sum(g.plies for g in searched)
+        assert len(found.ends) == 1 + sum(g.plies for g in games)
         for number, record in enumerate(games):
-            first = int(found.first[number])
-            assert (first < 0) == (record.visits is None)
+            first = int(store.offsets[number])
+            if record.visits is None:
+                assert found.ends[first] == found.ends[first + record.plies]
             for ply, pairs in enumerate(record.visits or ()):
                 here = slice(found.ends[first + ply], found.ends[first + ply + 1])
                 assert found.codes[here].tolist() == [move for move, _ in pairs]
@@ -238,12 +239,12 @@ def test_joining_is_packing_at_once(games: list[list[list[tuple[int, int]]] | No
         return VisitBlock(ColumnReader(columns.to_bytes()), 90, moves).arrays()
 
     whole = packed(games)
-    parts = [(1, None if plies is None else packed([plies])) for plies in games]
+    parts = [(0, None) if plies is None else (len(plies), packed([plies])) for plies in games]
     joined = join_visits(parts)
     if joined is None:
         assert whole is None and all(plies is None for plies in games)
         return
-    for name in ("first", "ends", "codes", "weights"):
+    for name in ("ends", "codes", "weights"):
         assert getattr(joined, name).tolist() == getattr(whole, name).tolist()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +24,6 @@ from variant_ai.core.reinforce.cluster.cluster_player import (
     PlayerSetup,
 )
 from variant_ai.core.reinforce.games.game_journal import game_line, read_line
-from variant_ai.core.reinforce.games.self_play import Resignations
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.plugins import registry
 
@@ -104,7 +104,7 @@ class FakeRay:
 def block(actor: Actor, games: int = 2) -> GameBlock:
     numbers = itertools.islice(actor.numbers, games)
     lines = tuple(game_line(game(number)) for number in numbers)
-    return GameBlock(lines, 10, 0.5, Resignations(2, 1, 1))
+    return GameBlock(lines, 10, 0.5, Counter(played_out=2, would_resign=1, wrong=1))
 
 
 def game(number: int) -> GameRecord:
@@ -202,7 +202,7 @@ def test_counts_of_dead_players_are_kept(net: Path, opened: list[ClusterGames]) 
     blocks = supply.evaluations // 10
     assert blocks >= 4
     assert supply.cpu_seconds == blocks * 0.5
-    assert supply.resignations == Resignations(2 * blocks, blocks, blocks)
+    assert supply.resignations == Counter(played_out=2 * blocks, would_resign=blocks, wrong=blocks)
 
 
 def test_a_machine_may_take_many_players_along(net: Path, opened: list[ClusterGames]) -> None:
@@ -353,7 +353,7 @@ def test_a_player_returns_what_ended_since_the_last_call() -> None:
     assert all(5 * RANGE <= number < 5 * RANGE + 100 for number in numbers)
     assert all(one.evaluations > 0 and one.lines for one in blocks)
     played_out = sum(game.termination != "max plies" for game in games)
-    assert sum(one.resignations.played_out for one in blocks) == played_out
+    assert sum(one.resignations["played_out"] for one in blocks) == played_out
 
 
 def test_a_player_of_another_net_says_what_is_wrong() -> None:

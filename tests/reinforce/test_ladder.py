@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,11 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.inference import RandomEvaluator
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladders
+from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladder
 from variant_ai.core.reinforce.ladder.ladder_record import (
     LadderMatch,
     LadderRecord,
     Opponent,
-    Progress,
 )
 from variant_ai.core.reinforce.ladder.run_ladder import MakePlayer, RunLadder, outside_player
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
@@ -117,7 +117,6 @@ def test_matches_beyond_the_share_of_the_time_are_left_out(tmp_path: Path) -> No
     assert [match.generation for match in one.record.pairings] == [1]
     one.measure(2, net_of(2), net_of, cpu_seconds=1000.0)
     assert [match.generation for match in one.record.pairings] == [1, 2]
-    assert one.record.progress[2].cpu_hours == pytest.approx(1000 / 3600)
 
 
 def test_the_first_match_is_estimated_by_the_games_so_far(tmp_path: Path) -> None:
@@ -283,12 +282,25 @@ def test_a_damaged_file(tmp_path: Path, content: str) -> None:
         ladder(tmp_path)
 
 
-def test_a_picture_of_several_ladders(tmp_path: Path) -> None:
-    record = LadderRecord(
-        [result(1, 0, 3, 1), result(2, 1, 3, 1), result(2, "random", 4, 0)],
-        {2: Progress(cpu_hours=0.5, evaluations=1000)},
+def test_a_picture(tmp_path: Path) -> None:
+    record = LadderRecord([result(1, 0, 3, 1), result(2, 1, 3, 1), result(2, "random", 4, 0)])
+    draw_ladder(record, tmp_path / "one.svg")
+    draw_ladder(record, tmp_path / "same.svg")
+    draw_ladder(LadderRecord(), tmp_path / "empty.svg")
+    one, same, empty = (
+        (tmp_path / f"{name}.svg").read_bytes() for name in ("one", "same", "empty")
     )
-    draw_ladders({"one": record, "other": LadderRecord()}, tmp_path / "both.svg")
-    draw_ladders({"one": record}, tmp_path / "one.svg")
-    one, both = ((tmp_path / name).read_bytes() for name in ("one.svg", "both.svg"))
-    assert one.startswith(b"<?xml") and one != both
+    assert one.startswith(b"<?xml") and one == same != empty
+    assert b"random" in one
+
+
+def test_the_file_of_an_older_version(tmp_path: Path) -> None:
+    """It also kept the progress of the run."""
+    content = {
+        "pairings": [vars(result(1, 0, 3, 1))],
+        "progress": {"1": {"cpu_hours": 0.5, "evaluations": 1000}},
+        "accepted": [1],
+    }
+    (tmp_path / "ladder.json").write_text(json.dumps(content))
+    record = ladder(tmp_path).record
+    assert (record.pairings, record.accepted) == ([result(1, 0, 3, 1)], [1])

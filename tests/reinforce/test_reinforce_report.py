@@ -16,7 +16,7 @@ from variant_ai.core.data.game_record import OPENING_TAG, GameRecord
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.errors import DataError
-from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladders
+from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladder
 from variant_ai.core.reinforce.ladder.ladder_record import LadderMatch, LadderRecord
 from variant_ai.core.reinforce.ladder.run_ladder import PICTURE, RECORD
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
@@ -141,7 +141,7 @@ def test_ladder_and_resignations_are_shown(tmp_path: Path, rules: Rules) -> None
     folder = write_run(tmp_path, rules, 2)
     ladder = LadderRecord([LadderMatch(generation=2, opponent=0, wins=15, draws=2, losses=3)])
     ladder.write(tmp_path / RECORD)
-    draw_ladders({"run": ladder}, tmp_path / PICTURE)
+    draw_ladder(ladder, tmp_path / PICTURE)
     counts = [(10, 4, 1), (25, 8, 2), (5, 1, 1)]  # the third row is of another process
     for generation, numbers in enumerate(counts, 1):
         played = dict(zip(("played_out", "would_resign", "wrong"), numbers, strict=True))

@@ -159,9 +159,9 @@ def test_games_played_out_regardless_are_counted() -> None:
     records = games_of(playing, 10).values()
     assert not any(record.termination == RESIGNATION for record in records)
     decided = sum(record.termination != CAPPED for record in records)
-    assert playing.resignations.played_out == decided
-    assert 0 < playing.resignations.would_resign <= decided
-    assert playing.resignations.wrong <= playing.resignations.would_resign
+    assert playing.resignations["played_out"] == decided
+    assert 0 < playing.resignations["would_resign"] <= decided
+    assert playing.resignations["wrong"] <= playing.resignations["would_resign"]
 
 
 def test_branches_start_from_earlier_games() -> None:

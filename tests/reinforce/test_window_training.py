@@ -15,8 +15,12 @@ from variant_ai.core.data.game_record import FULL_WEIGHT, GameRecord
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.reinforce.generation_summary import summarise_games
-from variant_ai.core.reinforce.learn.replay_window import newest_games, window_size
-from variant_ai.core.reinforce.learn.window_training import learning_rate, root_value_share
+from variant_ai.core.reinforce.learn.window_training import (
+    learning_rate,
+    newest_games,
+    root_value_share,
+    window_size,
+)
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
 from variant_ai.core.reinforce.reinforce_settings import Learning, Window
 from variant_ai.core.rules import make_rules

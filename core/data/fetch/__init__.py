@@ -1,6 +1,6 @@
 """Fetching published archives of games.
 
-remote_file       a file on a web server as a stream that resumes
+remote_file       a file of a web server, with retries that resume
 lichess           monthly files of database.lichess.org
 monthly_archive   monthly files into a store
 """

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from variant_ai.core.data.fetch.remote_file import RemoteError, fetch_text
 from variant_ai.core.errors import DataError
 
@@ -19,31 +21,22 @@ SITE = "lichess"
 """Key of the site in `VariantEntry.names`."""
 BASE = "https://database.lichess.org"
 SUMS = "sha256sums.txt"
-_MONTH = re.compile(r"(\d{4})-(\d\d)\Z")
+_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 
-class Month(NamedTuple):
-    """Month of a year; months can be compared."""
-
-    year: int
-    month: int
-
-    @staticmethod
-    def parse(text: str) -> Month:
-        """Parse `2016-01`. Raises DataError."""
-        match = _MONTH.fullmatch(text.strip())
-        if match is None or not 1 <= int(match[2]) <= 12:
-            raise DataError(f"{text!r} is not a month; accepted: months like 2016-01")
-        return Month(int(match[1]), int(match[2]))
-
-    def __str__(self) -> str:
-        return f"{self.year:04}-{self.month:02}"
+def check_month(text: str) -> str:
+    """Return a month as it is written here, `2016-01`; months sort as texts. Raises DataError."""
+    month = text.strip()
+    if not _MONTH.fullmatch(month):
+        raise DataError(f"{text!r} is not a month; accepted: months like 2016-01")
+    return month
 
 
 class MonthlyFile(NamedTuple):
     """File with the games of one month."""
 
-    month: Month
+    month: str
+    """`2016-01`."""
     name: str
     """File name, by which a store records a finished month from any server."""
     url: str
@@ -64,8 +57,8 @@ class Archive(NamedTuple):
 
     def files(
         self,
-        first: Month | None,
-        last: Month | None,
+        first: str | None,
+        last: str | None,
         *,
         on_wait: Callable[[str], None] = lambda text: None,
     ) -> list[MonthlyFile]:
@@ -96,30 +89,26 @@ class Archive(NamedTuple):
             )
         return [known[month] for month in months]
 
-    def unlisted(self, first: Month, last: Month) -> list[MonthlyFile]:
+    def unlisted(self, first: str, last: str) -> list[MonthlyFile]:
         """Return the files without a request to the server, and without checksums."""
         names = {m: f"lichess_db_{self.variant}_rated_{m}.pgn.zst" for m in _range(first, last)}
         return [MonthlyFile(m, name, f"{self.folder}/{name}") for m, name in names.items()]
 
-    def _parse(self, text: str) -> dict[Month, MonthlyFile]:
+    def _parse(self, text: str) -> dict[str, MonthlyFile]:
         form = re.compile(
             rf"([0-9a-fA-F]{{64}})\s+\*?(lichess_db_{re.escape(self.variant)}_rated_"
             r"(\d{4}-\d\d)\.pgn\.\w+)\s*"
         )
         found = (form.fullmatch(line) for line in text.splitlines())
         files = (
-            MonthlyFile(Month.parse(m[3]), m[2], f"{self.folder}/{m[2]}", m[1].lower())
+            MonthlyFile(check_month(m[3]), m[2], f"{self.folder}/{m[2]}", m[1].lower())
             for m in found
             if m
         )
         return {file.month: file for file in files}
 
 
-def _range(first: Month, last: Month) -> list[Month]:
+def _range(first: str, last: str) -> list[str]:
     if last < first:
         raise DataError(f"the last month ({last}) is before the first ({first})")
-    months = [first]
-    while months[-1] < last:
-        year, month = months[-1].year, months[-1].month
-        months.append(Month(year + month // 12, month % 12 + 1))
-    return months
+    return [str(month) for month in np.arange(np.datetime64(first), np.datetime64(last) + 1)]

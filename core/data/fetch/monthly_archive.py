@@ -1,23 +1,25 @@
 """Fetching an archive of monthly files into a store, one month at a time.
 
-    server ─ RemoteFile (checksum) ─ decompression ─ reader ─ conditions ─ store
-                                                       one run (RUN … END) a month
+    server ─ temporary file (checksum) ─ decompression ─ reader ─ conditions ─ store
+                                                           one run (RUN … END) a month
 
-A month is in the store completely or not at all: its run is closed after the whole file was
-decompressed and its checksum is right, and undone otherwise. The months in a store are listed in its
-sources, so the next run continues after them; an incomplete month of a killed process is removed
-first.
+The temporary file lies beside the store and has no name. A month is in the store completely or not at
+all: its run is closed after the whole file was decompressed, and undone otherwise. The months in a
+store are listed in its sources, so the next run continues after them; an incomplete month of a killed
+process is removed first.
 """
 
 from __future__ import annotations
 
+import hashlib
+import tempfile
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from variant_ai.core.data.fetch.lichess import MonthlyFile
-from variant_ai.core.data.fetch.remote_file import RemoteFile
+from variant_ai.core.data.fetch.remote_file import fetch
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.read.game_files import NamedStream
 from variant_ai.core.data.read.game_reader import Skip
@@ -36,7 +38,8 @@ MONTH_ATTEMPTS = 2
 UNREAD = ("damaged file", "not a game file", "archive not read", "archives too deep")
 """Reasons of skips of whole files, which have games that were not read."""
 
-OpenRemote = Callable[[str], RemoteFile]
+FetchFile = Callable[[str, IO[bytes]], int]
+"""Writes the bytes of a URL to a file and returns how many times the transfer was resumed."""
 
 
 @dataclass
@@ -65,7 +68,7 @@ class Fetcher:
     make_importer: Callable[[], Importer]
     """Makes an importer for each month, with the conditions that are recorded in the store."""
     conditions: GameFilter = field(default_factory=GameFilter)
-    open_remote: OpenRemote = RemoteFile
+    fetch_file: FetchFile = fetch
     on_month: Callable[[MonthlyFile], None] = lambda file: None
     """Called when a month begins."""
     on_note: Callable[[str], None] = lambda text: None
@@ -115,39 +118,43 @@ class Fetcher:
 
     def _month(self, file: MonthlyFile) -> MonthReport:
         problem = ""
-        unread: list[Skip] = []
         for _ in range(MONTH_ATTEMPTS):
-            mode: Mode = "append" if self.store.exists() else "new"
-            writer = StoreWriter(
-                self.store,
-                self.spec,
-                mode=mode,
-                sources=[file.name],
-                conditions=self.conditions,
-                codec=self._codec,
-            )
-            try:
-                with self.open_remote(file.url) as remote:
-                    importer = self.make_importer()
-                    unread = _unread(importer)
-                    report = importer.run([NamedStream(file.name, remote)], writer)
-                    if remote.failure is not None:  # decompression hides the error
-                        raise remote.failure
-                    remote.drain()
-                    problem = _wrong(file, remote)
-                    if unread and not problem:
-                        problem = f"{file.url}: {unread[0].reason}: {unread[0].detail}"
-                        if file.sha256:
-                            raise DataError(
-                                f"{problem}; its checksum is right, so its format is unknown"
-                            )
+            with tempfile.TemporaryFile(dir=self.store.parent) as archive:
+                resumed = self.fetch_file(file.url, archive)
+                size = archive.tell()
+                problem = _wrong(file, archive)
+                if not problem:
+                    report, problem = self._import(file, archive)
                     if not problem:
-                        writer.close(dropped=report.skipped + report.dropped)
-                        return MonthReport(file, report, remote.received, remote.resumed)
-            finally:
-                writer.abort()  # no effect after closing
+                        return MonthReport(file, report, size, resumed)
+                    if file.sha256:
+                        raise DataError(
+                            f"{problem}; its checksum is right, so its format is unknown"
+                        )
             self.on_note(f"{problem}; reading it again.")
         raise DataError(f"{problem} after {MONTH_ATTEMPTS} attempts; its games were not kept")
+
+    def _import(self, file: MonthlyFile, archive: IO[bytes]) -> tuple[ImportReport, str]:
+        """Import a month; return what was read, and the problem if it was not kept, else `''`."""
+        mode: Mode = "append" if self.store.exists() else "new"
+        writer = StoreWriter(
+            self.store,
+            self.spec,
+            mode=mode,
+            sources=[file.name],
+            conditions=self.conditions,
+            codec=self._codec,
+        )
+        try:
+            importer = self.make_importer()
+            unread = _unread(importer)
+            report = importer.run([NamedStream(file.name, archive)], writer)
+            if unread:
+                return report, f"{file.url}: {unread[0].reason}: {unread[0].detail}"
+            writer.close(dropped=report.skipped + report.dropped)
+            return report, ""
+        finally:
+            writer.abort()  # no effect after closing
 
 
 def _unread(importer: Importer) -> list[Skip]:
@@ -164,12 +171,15 @@ def _unread(importer: Importer) -> list[Skip]:
     return found
 
 
-def _wrong(file: MonthlyFile, remote: RemoteFile) -> str:
-    """Error message if the checksum of the received bytes is wrong, else `''`."""
-    if not file.sha256 or remote.sha256() == file.sha256:
+def _wrong(file: MonthlyFile, archive: IO[bytes]) -> str:
+    """Return the error message if the checksum of a file is wrong, else `''`; leaves it at its begin."""
+    archive.seek(0)
+    found = hashlib.file_digest(archive, "sha256").hexdigest()  # type: ignore[arg-type]
+    archive.seek(0)
+    if file.sha256 in ("", found):
         return ""
     return (
-        f"{file.url} has a wrong checksum (SHA-256 {remote.sha256()[:16]}…, in the list of the server "
+        f"{file.url} has a wrong checksum (SHA-256 {found[:16]}…, in the list of the server "
         f"{file.sha256[:16]}…)"
     )
 

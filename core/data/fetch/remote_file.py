@@ -1,23 +1,20 @@
-"""File on a web server as a stream, hashed while it is read, and never kept on disk.
+"""Files of a web server, into files on disk.
 
 An interrupted transfer resumes at its last byte (RFC 9110, section 14: `Range` with `If-Range`, so
-that two versions of a file are not joined); from a server without ranges the whole file is requested
-again, and the bytes read before are skipped. (The retries of urllib3 cover requests, but not the
-bodies of responses, so they would not replace this.)
+that two versions of a file are not joined); a server without ranges sends the whole file again. (The
+retries of urllib3 cover requests, but not the bodies of responses, so they would not replace this.)
 """
 
 from __future__ import annotations
 
 import email.utils
-import hashlib
 import http.client
 import io
-import re
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 from variant_ai import __version__
@@ -38,7 +35,6 @@ TEXT_ATTEMPTS, TEXT_TIMEOUT, TEXT_SECONDS = 4, 15.0, 120.0
 _RETRIED = frozenset((408, 425, 429, 500, 502, 503, 504))
 """HTTP statuses that may be temporary."""
 _STEP = 1 << 16
-_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 
 class RemoteError(OSError):
@@ -50,193 +46,73 @@ class RemoteError(OSError):
         """HTTP status, if it is the reason."""
 
 
-class RemoteFile(io.RawIOBase):
-    """Stream of the bytes of a URL.
+def fetch(
+    url: str,
+    file: IO[bytes],
+    *,
+    attempts: int = ATTEMPTS,
+    timeout: float = TIMEOUT,
+    on_bytes: Callable[[int, int | None], None] = lambda received, size: None,
+    on_wait: Callable[[str], None] = lambda text: None,
+) -> int:
+    """Write the bytes of a URL to an empty file; return how many times the transfer was resumed.
 
-    Reading raises RemoteError if all attempts fail; `failure` keeps the error for callers that read
-    through layers which hide errors, such as `open_sources`.
+    `on_bytes` is called with the number of bytes received so far and the size of the whole file (None
+    if unknown), `on_wait` with the reason before each retry. Raises RemoteError if all attempts fail,
+    DataError if the URL is not of http or https, or the file cannot be written.
     """
-
-    def __init__(
-        self,
-        url: str,
-        *,
-        attempts: int = ATTEMPTS,
-        timeout: float = TIMEOUT,
-        on_bytes: Callable[[int], None] = lambda size: None,
-        on_size: Callable[[int], None] = lambda size: None,
-        on_wait: Callable[[str], None] = lambda text: None,
-    ) -> None:
-        """`on_bytes` is called with the number of received bytes, `on_size` with the size of the file
-        when it is known, `on_wait` with the reason before each retry.
-
-        Raises DataError if the URL is not of http or https.
-        """
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise DataError(f"{url!r} is not a web address; accepted: http:// and https://")
-        self.url = url
-        self.received = 0
-        """Bytes read so far."""
-        self.size: int | None = None
-        """Bytes of the whole file, None if unknown."""
-        self.failure: RemoteError | None = None
-        self.finished = False
-        """True if the last byte has been read."""
-        self.resumed = 0
-        """Number of times the transfer was interrupted and resumed."""
-        self._sha256 = hashlib.sha256()
-        self._attempts, self._timeout = attempts, timeout
-        self._on_bytes, self._on_size, self._on_wait = on_bytes, on_size, on_wait
-        self._response: Any = None
-        self._validator = ""
-        self._failed = 0
-        """Consecutive attempts without progress."""
-        self._since = time.monotonic()
-        """Time of the last byte, or of the first request."""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer)[:_STEP]
-        if not self._failed:
-            self._since = time.monotonic()  # the caller may have paused for long
-        while not self.finished:
-            if self.failure is not None:
-                raise self.failure
-            try:
-                if self._response is None and not self._connect():
-                    break
-                part = self._response.read1(len(view))  # `readinto` would wait for all of it
-                got = len(part)
-                view[:got] = part
-                if got == 0 and self.size is not None and self.received < self.size:
-                    raise http.client.IncompleteRead(b"", self.size - self.received)
-            except (OSError, http.client.HTTPException) as error:
-                self._give_up_or_wait(error)
-                continue
-            if got == 0:
-                self.finished = True
-                self._close()
-                break
-            self._failed = 0
-            self.received += got
-            self._sha256.update(view[:got])
-            self._on_bytes(got)
-            return got
-        return 0
-
-    def drain(self) -> None:
-        """Read the rest of the file, for the checksum. Raises RemoteError."""
-        while self.read(_STEP):
-            pass
-
-    def sha256(self) -> str:
-        """Return the SHA-256 of the bytes read so far, in hex digits."""
-        return self._sha256.hexdigest()
-
-    def close(self) -> None:
-        self._close()
-        super().close()
-
-    # --- connections ---------------------------------------------------------------------------
-
-    def _connect(self) -> bool:
-        """Request the file, or the missing part of it; return False if nothing is missing."""
-        headers = {}
-        if self.received:
-            headers["Range"] = f"bytes={self.received}-"
-            if self._validator:
-                headers["If-Range"] = self._validator
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise DataError(f"{url!r} is not a web address; accepted: http:// and https://")
+    validator = ""
+    resumed = failed = 0
+    since = time.monotonic()  # of the last byte, or of the first request
+    while True:
+        received = file.tell()
+        status, pause = None, 0.0
         try:
-            self._response = _request(self.url, headers, self._timeout)
-        except urllib.error.HTTPError as error:
-            whole = error.headers.get("Content-Range", "").rpartition("/")[2]
-            if error.code == 416 and whole == str(self.received):
-                self.finished = True
-                error.close()
-                return False
+            with _request(url, received, validator, timeout) as response:
+                if response.status != 206:
+                    validator = _validator(response.headers)
+                    received = file.seek(0)
+                    file.truncate()
+                length = response.headers.get("Content-Length", "")
+                size = received + int(length) if length.isdigit() else None
+                while part := response.read1(_STEP):
+                    _write(file, part, url)
+                    received += len(part)
+                    failed, since = 0, time.monotonic()
+                    on_bytes(received, size)
+            if size is None or received >= size:
+                return resumed
+            reason = "the connection was closed before the end"
+        except RemoteError:
             raise
-        if self._response.status == 206:
-            self._check_part()
-        else:
-            length = self._response.headers.get("Content-Length", "")
-            self._learn_size(int(length) if length.isdigit() else None)
-            self._validator = _validator(self._response.headers)
-            self._skip(self.received)
-        return True
-
-    def _check_part(self) -> None:
-        """Check that the part sent by the server begins at the next byte."""
-        match = _RANGE.match(self._response.headers.get("Content-Range", ""))
-        if match is None or int(match[1]) != self.received:
-            raise http.client.HTTPException("the server sent a part that was not requested")
-        if match[2] != "*":
-            self._learn_size(int(match[2]))
-
-    def _learn_size(self, size: int | None) -> None:
-        if size is None:
-            return
-        if self.size is not None and size != self.size:
-            raise self._fail(
-                f"{self.url} changed while it was read, from {self.size:,} to "
-                f"{counted(size, 'byte')}; start again"
-            )
-        if self.size is None:
-            self.size = size
-            self._on_size(size)
-
-    def _skip(self, size: int) -> None:
-        """Skip the bytes read before, from a server without ranges."""
-        while size:
-            got = len(self._response.read(min(size, _STEP)))
-            if not got:
-                raise http.client.IncompleteRead(b"", size)
-            size -= got
-
-    def _give_up_or_wait(self, error: OSError | http.client.HTTPException) -> None:
-        """Wait before the next attempt. Raises RemoteError if there is none."""
-        self._close()
-        if isinstance(error, RemoteError):
-            raise error
-        status = None
-        asked = 0.0
-        """Seconds for which the server asks to wait."""
-        if isinstance(error, urllib.error.HTTPError):
+        except urllib.error.HTTPError as error:
             error.close()  # closes the connection
-            status, asked = error.code, _retry_after(error.headers)
+            status, pause = error.code, _retry_after(error.headers)
             if status not in _RETRIED:
                 words = http.client.responses.get(status, "")
-                message = f"{self.url} cannot be read: status {status} {words}".rstrip()
-                raise self._fail(message, status) from error
-        self._failed += 1
-        reason = f"status {status}" if status else _message(error, self._timeout)
-        if self._failed >= self._attempts:
-            where = f" after {counted(self.received, 'byte')}" if self.received else ""
-            waited = time.monotonic() - self._since
-            raise self._fail(
-                f"{self.url} could not be read{where}: {reason}; {self._attempts} attempts failed "
-                f"in {waited:.0f} s",
+                message = f"{url} cannot be read: status {status} {words}".rstrip()
+                raise RemoteError(message, status) from error
+            reason = f"status {status}"
+        except (OSError, http.client.HTTPException) as error:
+            reason = _message(error, timeout)
+        failed += 1
+        if failed >= attempts:
+            where = f" after {counted(received, 'byte')}" if received else ""
+            raise RemoteError(
+                f"{url} could not be read{where}: {reason}; {attempts} attempts failed in "
+                f"{time.monotonic() - since:.0f} s",
                 status,
-            ) from error
-        if self.received:
-            self.resumed += 1
-        pause = min(LONGEST_PAUSE, max(asked, FIRST_PAUSE * 2 ** (self._failed - 1)))
-        self._on_wait(
-            f"{self.url}: {reason}; retrying in {pause:.0f} s (attempt {self._failed} of "
-            f"{self._attempts} failed)"
+            )
+        if received:
+            resumed += 1
+        pause = min(LONGEST_PAUSE, max(pause, FIRST_PAUSE * 2 ** (failed - 1)))
+        on_wait(
+            f"{url}: {reason}; retrying in {pause:.0f} s (attempt {failed} of {attempts} failed)"
         )
         time.sleep(pause)
-
-    def _fail(self, message: str, status: int | None = None) -> RemoteError:
-        self.failure = RemoteError(message, status)
-        return self.failure
-
-    def _close(self) -> None:
-        if self._response is not None:
-            self._response.close()
-            self._response = None
 
 
 def fetch_text(url: str, *, on_wait: Callable[[str], None] = lambda text: None) -> str:
@@ -245,25 +121,42 @@ def fetch_text(url: str, *, on_wait: Callable[[str], None] = lambda text: None) 
     Raises RemoteError, DataError if the URL is not of http or https.
     """
     begun = time.monotonic()
-    with RemoteFile(url, attempts=TEXT_ATTEMPTS, timeout=TEXT_TIMEOUT, on_wait=on_wait) as file:
-        text = b""
-        while part := file.read(_STEP):
-            text += part
-            if len(text) > MAX_TEXT:
-                raise RemoteError(f"{url} has more than {MAX_TEXT:,} bytes, too many for this text")
-            if time.monotonic() - begun > TEXT_SECONDS:
-                raise RemoteError(
-                    f"{url} could not be read in {TEXT_SECONDS:g} s: only "
-                    f"{counted(len(text), 'byte')} received"
-                )
-        return text.decode("utf-8", "replace")
+
+    def check(received: int, size: int | None) -> None:
+        if received > MAX_TEXT:
+            raise RemoteError(f"{url} has more than {MAX_TEXT:,} bytes, too many for this text")
+        if time.monotonic() - begun > TEXT_SECONDS:
+            raise RemoteError(
+                f"{url} could not be read in {TEXT_SECONDS:g} s: only {counted(received, 'byte')} "
+                "received"
+            )
+
+    file = io.BytesIO()
+    fetch(url, file, attempts=TEXT_ATTEMPTS, timeout=TEXT_TIMEOUT, on_bytes=check, on_wait=on_wait)
+    return file.getvalue().decode("utf-8", "replace")
 
 
-def _request(url: str, headers: dict[str, str], timeout: float) -> Any:
-    agent = {"User-Agent": f"variant-ai/{__version__}", "Accept-Encoding": "identity"}
-    return urllib.request.urlopen(
-        urllib.request.Request(url, headers={**agent, **headers}), timeout=timeout
-    )
+def _request(url: str, first: int, validator: str, timeout: float) -> Any:
+    """Request a file from its byte `first` on; the response may be the whole file (its status says)."""
+    headers = {"User-Agent": f"variant-ai/{__version__}", "Accept-Encoding": "identity"}
+    if first:
+        headers["Range"] = f"bytes={first}-"
+        if validator:
+            headers["If-Range"] = validator
+    response = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout)
+    part = response.headers.get("Content-Range", "")
+    if response.status == 206 and not part.startswith(f"bytes {first}-"):
+        response.close()
+        raise http.client.HTTPException("the server sent a part that was not requested")
+    return response
+
+
+def _write(file: IO[bytes], part: bytes, url: str) -> None:
+    try:
+        file.write(part)
+        file.flush()
+    except OSError as error:
+        raise DataError(f"{url} cannot be kept on this disk: {error.strerror}") from error
 
 
 def _validator(headers: Any) -> str:

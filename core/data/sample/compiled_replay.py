@@ -318,6 +318,7 @@ def fill(
 @njit
 def fill_choices(
     encoding: Encoding,
+    games: Games,
     visits: Visits,
     places: Places,
     out: BatchArrays,
@@ -325,24 +326,21 @@ def fill_choices(
 ) -> Number:
     """Fill choices and shares of the same samples after `fill`, from the visits of searches.
 
-    `visits` are of the G games. Writes choices [B, K] and shares [B, K], padded with action 0 of
+    `visits` are of the plies of `games.codes`. Writes choices [B, K] and shares [B, K], padded with action 0 of
     share 0, and sets `actions` to the choice of the greatest share, the first of several. Without
     visits the action set by `fill` has the whole share. Returns and `failed` as of `fill`.
 
     This is a separate pass, so that training on moves is not slowed down.
     """
-    first_ply, ends, codes, weights = visits.first, visits.ends, visits.codes, visits.weights
+    ends, codes, weights = visits.ends, visits.codes, visits.weights
     positions, actions, choices, shares = out.positions, out.actions, out.choices, out.shares
     count = actions.shape[0]
     for k in range(count):
-        game = places.games[k]
+        ply = games.first_code[places.games[k]] + places.plies[k]
         for j in range(choices.shape[1]):
             choices[k, j] = 0
             shares[k, j] = np.float32(0)
-        begin = end = np.int64(0)
-        if first_ply[game] >= 0:
-            begin = ends[first_ply[game] + places.plies[k]]
-            end = ends[first_ply[game] + places.plies[k] + 1]
+        begin, end = ends[ply], ends[ply + 1]
         if begin == end:
             choices[k, 0] = actions[k]
             shares[k, 0] = np.float32(1)

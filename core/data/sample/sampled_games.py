@@ -60,7 +60,7 @@ def gather_games(
     else:
         chosen = [np.asarray(games)]
     firsts, skipped, plies, start_of, results, origins, visits = [], [], [], [], [], [], []
-    targets: list[tuple[int, Floats | None, NDArray[np.uint8] | None]] = []
+    targets: list[tuple[Floats, NDArray[np.uint8]]] = []
     code_base = start_base = 0
     for number, (store, indices) in enumerate(zip(listed, chosen, strict=True)):
         every = np.arange(len(store.results)) if indices is None else np.asarray(indices)
@@ -80,10 +80,7 @@ def gather_games(
         start_of.append(np.asarray(store.start_of)[kept] + start_base)
         results.append(np.asarray(store.results)[kept])
         origins.append(np.stack([np.full_like(kept, number), kept], axis=1))
-        found = None if labels == "move" else store.visits
-        visits.append(
-            (len(kept), None if found is None else found._replace(first=found.first[kept]))
-        )
+        visits.append((len(store.codes), None if labels == "move" else store.visits))
         code_base += len(store.codes)
         start_base += len(store.starts)
     cumulative = np.zeros(sum(map(len, plies)) + 1, np.int64)
@@ -130,46 +127,30 @@ def _targets_of(
     offsets: Longs,
     openings: Longs,
     searched: Floats | None,
-) -> tuple[int, Floats | None, NDArray[np.uint8] | None]:
-    """Number of positions of some games of a store, their values of the search, and what may be
-    learnt from them; None if there are none, and if everything may be."""
+) -> tuple[Floats, NDArray[np.uint8]]:
+    """Values of the search of the positions of some games of a store, NaN if there is none, and what
+    may be learnt from each position."""
     begins = offsets[games] + openings[games]
     plies = offsets[games + 1] - begins
-    total = int(plies.sum())
-    unknown = np.abs(np.asarray(store.results)[games]) > 1
+    at = np.arange(plies.sum()) + np.repeat(begins - np.cumsum(plies) + plies, plies)
     may_train = store.trains
-    if searched is None and may_train is None and not unknown.any():
-        return total, None, None
-    at = np.arange(total) + np.repeat(begins - np.cumsum(plies) + plies, plies)
-    values = np.full(total, np.nan, np.float32) if searched is None else searched[at]
-    trains = np.full(total, TRAINS_ALL, np.uint8) if may_train is None else may_train[at]
+    values = np.full(len(at), np.nan, np.float32) if searched is None else searched[at]
+    trains = np.full(len(at), TRAINS_ALL, np.uint8) if may_train is None else may_train[at]
     values[trains == 0] = np.nan
+    unknown = np.abs(np.asarray(store.results)[games]) > 1
     trains[np.repeat(unknown, plies)] &= TRAINS_ALL & ~TRAINS_VALUE
-    return total, values, trains
+    return values, trains
 
 
 def _joined_targets(
-    parts: Sequence[tuple[int, Floats | None, NDArray[np.uint8] | None]],
-    labels: ValueLabels,
-    draw_value: float,
+    parts: Sequence[tuple[Floats, NDArray[np.uint8]]], labels: ValueLabels, draw_value: float
 ) -> Targets | None:
     """Targets of the positions of all stores; None if all are moves or visits, and results."""
-    if not draw_value and all(trains is None for _, _, trains in parts):
+    values = _joined([values for values, _ in parts], np.float32)
+    trains = _joined([trains for _, trains in parts], np.uint8)
+    if not draw_value and np.isnan(values).all() and (trains == TRAINS_ALL).all():
         return None
-    values = [
-        np.full(total, np.nan, np.float32) if values is None else values
-        for total, values, _ in parts
-    ]
-    trains = [
-        np.full(total, TRAINS_ALL, np.uint8) if trains is None else trains
-        for total, _, trains in parts
-    ]
-    return Targets(
-        _joined(values, np.float32),
-        _joined(trains, np.uint8),
-        float(labels.share),
-        float(draw_value),
-    )
+    return Targets(values, trains, float(labels.share), float(draw_value))
 
 
 def _taught(targets: Targets | None) -> Longs:

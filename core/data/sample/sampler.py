@@ -236,8 +236,7 @@ class Sampler(BatchMaker):
         if visits is None:
             return 0
         places = self.places(0, *self._sweep())
-        first = visits.first[places.games]
-        at = (first + places.plies)[first >= 0]
+        at = self._games.arrays.first_code[places.games] + places.plies
         return int((visits.ends[at + 1] > visits.ends[at]).sum())
 
     @property
@@ -329,7 +328,7 @@ class Sampler(BatchMaker):
                 out.choices[:], out.shares[:] = 0, 0
                 out.choices[:, 0], out.shares[:, 0] = out.action, 1
             else:
-                filled = replay.fill_choices(self._encoding, visits, places, samples, failed)
+                filled = replay.fill_choices(self._encoding, games, visits, places, samples, failed)
         if filled != len(out):
             game, ply = places.games[failed[0]], places.plies[failed[0]]
             problem = (

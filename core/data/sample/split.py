@@ -19,8 +19,10 @@ import fnmatch
 import hashlib
 import itertools
 import re
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Literal, get_args
 
 import numpy as np
@@ -33,6 +35,8 @@ from variant_ai.core.system.text_tables import counted
 
 By = Literal["game", "group", "year", "source"]
 SUBSETS = ("train", "validation", "test")
+_START_BYTES = 4
+"""Bytes of the start of a game in `shared_prefix`."""
 
 
 @dataclass(frozen=True)
@@ -247,33 +251,17 @@ def shared_prefix(store: Store, train: Longs, games: Longs) -> Longs:
     The positions before these plies are in the training set with the same move, so accuracy is also
     reported without them (of the positions of xiangqi masters of 2008, 17 % are in earlier years).
     """
-    games = np.asarray(games, np.int64)
-    known = _prefix_hashes(store, np.asarray(train, np.int64))
-    shared = np.zeros(len(games), np.int64)
-    for hashes, rows in _prefix_hashes(store, games):
-        seen, _ = next(known, (np.zeros(0, np.uint64), rows))
-        hit = np.isin(hashes, seen)
-        if not hit.any():
-            break
-        shared[rows[hit]] += 1  # a prefix is known only if the shorter one is
-    return shared
 
+    def line(game: int) -> bytes:
+        """Start and moves of a game, in an order in which games with long common prefixes are neighbours."""
+        codes = store.codes[store.offsets[game] : store.offsets[game + 1]]
+        return int(store.start_of[game]).to_bytes(_START_BYTES) + codes.astype(">u2").tobytes()
 
-def _prefix_hashes(store: Store, games: Longs) -> Iterator[tuple[NDArray[np.uint64], Longs]]:
-    """Yield for each ply the hashes of the first ply + 1 moves of the games long enough, and their rows."""
-    rows = np.arange(len(games))
-    hashes = _mixed(np.asarray(store.start_of)[games].astype(np.uint64) + np.uint64(1))
-    begin, length = store.offsets[games], store.lengths[games]
-    for ply in range(int(length.max()) if len(games) else 0):
-        rows = rows[length[rows] > ply]
-        codes = store.codes[begin[rows] + ply].astype(np.uint64)
-        hashes[rows] = _mixed(hashes[rows] ^ (codes + np.uint64(1)))
-        yield hashes[rows], rows
-
-
-def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Finaliser of SplitMix64: every bit of the result depends on every bit of x."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    known = sorted(map(line, np.asarray(train).tolist()))
+    shared = []
+    for own in map(line, np.asarray(games).tolist()):
+        at = bisect(known, own)
+        near = known[max(0, at - 1) : at + 1]
+        common = [len(commonprefix([own, other])) for other in near]  # noqa: RUF071  (no paths)
+        shared.append(max(0, (max(common, default=0) - _START_BYTES) // 2))
+    return np.array(shared, np.int64)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -87,13 +87,6 @@ class ValueLabels:
         if self.share == 1:
             return "root values"
         return f"{1 - self.share:.4g} of the result and {self.share:.4g} of the root value"
-
-    @property
-    def needs_scale(self) -> bool:
-        return self.source == "score" and self.scale is None
-
-    def with_scale(self, scale: float) -> ValueLabels:
-        return replace(self, scale=scale)
 
 
 def value_of_scores(scores: Floats, scale: float) -> Floats:

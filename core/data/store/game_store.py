@@ -305,7 +305,7 @@ class Store:
         """Visits of searches, kept in memory from the first call on; None if the store has none."""
         blocks = (self._shard_root(number) for number in range(len(self.shards)))
         arrays = [None if block is None else block.visits.arrays() for block in blocks]
-        return join_visits([(s.games, a) for s, a in zip(self.shards, arrays, strict=True)])
+        return join_visits([(s.move.plies, a) for s, a in zip(self.shards, arrays, strict=True)])
 
     @cached_property
     def _root(self) -> tuple[Floats | None, NDArray[np.uint8] | None]:

@@ -5,8 +5,7 @@ moves, and a policy may be trained on them instead of the moves played. Beside t
 values, the heads that may learn from a position, and the generation of the net that played. All of
 them are optional; a shard without any has no ROOT block.
 
-Games have n plies; a store has G games, of which those with visits have R plies and E visited moves
-in total.
+Games have n plies; a store has L plies and E visited moves in total.
 """
 
 from __future__ import annotations
@@ -63,12 +62,11 @@ class GameVisits(NamedTuple):
 
 
 class Visits(NamedTuple):
-    """Visits of many games, as the sampler needs them: 4 bytes per visited move."""
+    """Visits of many games, as the sampler needs them: 4 bytes per visited move, 8 bytes per ply."""
 
-    first: Longs
-    """[G] index in `ends` of the first ply of a game; -1 for a game without visits."""
     ends: Longs
-    """[R + 1] ply r has the moves `ends[r]` to `ends[r + 1] - 1`."""
+    """[L + 1] ply l, of all plies of the games, has the moves `ends[l]` to `ends[l + 1] - 1`; none without a
+    search."""
     codes: Codes
     """[E] moves."""
     weights: NDArray[np.uint16]
@@ -132,7 +130,7 @@ class VisitBlock:
             MAX_VISITS
         ):
             raise ColumnError("a number of visits is out of range")
-        self.ends = np.concatenate([[0], np.cumsum(self.counts)])
+        self.ends = _ends(self.counts)
         """[plies of the games with visits + 1]."""
 
     def of(self, game: int) -> GameVisits | None:
@@ -149,8 +147,7 @@ class VisitBlock:
         if not self.has.any():
             return None
         return Visits(
-            np.where(self.has, self._counts.begins, -1),
-            self.ends,
+            _ends(self._counts.spread(self.counts, np.int64(0))),
             self.codes,
             _in_16_bits(self.visits, self.counts),
         )
@@ -167,28 +164,25 @@ def _in_16_bits(visits: Longs, counts: Longs) -> NDArray[np.uint16]:
 
 
 def join_visits(parts: Sequence[tuple[int, Visits | None]]) -> Visits | None:
-    """Join the visits of several shards or stores, each with its number of games; None if none of
+    """Join the visits of several shards or stores, each with its number of plies; None if none of
     them has visits."""
     present = [visits for _, visits in parts if visits is not None]
     if not present:
         return None
-    firsts: list[Longs] = []
-    ends: list[Longs] = [np.zeros(1, np.int64)]
-    plies = moves = 0
-    for games, visits in parts:
-        if visits is None:
-            firsts.append(np.full(games, -1, np.int64))
-            continue
-        firsts.append(np.where(visits.first < 0, -1, visits.first + plies))
-        ends.append(visits.ends[1:] + moves)
-        plies += len(visits.ends) - 1
-        moves += len(visits.codes)
+    counts = [
+        np.zeros(plies, np.int64) if visits is None else np.diff(visits.ends)
+        for plies, visits in parts
+    ]
     return Visits(
-        joined(firsts, np.int64),
-        joined(ends, np.int64),
+        _ends(joined(counts, np.int64)),
         joined([visits.codes for visits in present], np.uint16),
         joined([visits.weights for visits in present], np.uint16),
     )
+
+
+def _ends(counts: Longs) -> Longs:
+    """[n + 1] sums of the first 0 to n counts."""
+    return np.concatenate([[0], np.cumsum(counts)])
 
 
 # --- the ROOT block -------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ clocks: `[%eval 0.35]` from the view of the first player, `[%clk 0:02:59.8]`.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -21,7 +22,8 @@ from variant_ai.core.search.report import moves_to_mate
 WIDTH = 80
 
 _NAME = re.compile(r"\w[\w+#=:.-]*")
-_LIKE_HEADER = re.compile(r"\[\w")
+_NOT_FIRST = re.compile(r" (?=%|\[\w)")
+"""Space before a word that must not begin a line."""
 
 
 class Remark(NamedTuple):
@@ -171,16 +173,7 @@ def _comment(text: str) -> list[str]:
 
 
 def _wrapped(words: Iterator[str]) -> str:
-    lines: list[str] = []
-    line: list[str] = []
-    width = 0
-    for word in words:
-        # A line must not begin with % or like a header.
-        breaks = not word.startswith("%") and not _LIKE_HEADER.match(word)
-        if line and width + 1 + len(word) > WIDTH and breaks:
-            lines.append(" ".join(line))
-            line, width = [], 0
-        width += len(word) + bool(line)
-        line.append(word)
-    lines.append(" ".join(line))
-    return "\n".join(lines)
+    """Lines of words, none of which begins with % or like a header."""
+    text = _NOT_FIRST.sub("\0", " ".join(words))
+    lines = textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return lines.replace("\0", " ")

@@ -8,18 +8,18 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, TextIO
 
 from variant_ai.core.data.game_record import GameRecord
-from variant_ai.core.data.store.store_format import TEXT_FIELDS, partial_path
+from variant_ai.core.data.store.store_format import TEXT_FIELDS
 from variant_ai.core.errors import DataError, os_reason
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import Notation
+from variant_ai.core.system.files import whole
 
 _JSON_FIELDS = (
     "white",
@@ -96,28 +96,26 @@ def text_file(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
-    partial = partial_path(path)
+    interrupted = None
     try:
-        with contextlib.ExitStack() as stack:
-            raw: IO[bytes] = stack.enter_context(partial.open("wb"))
-            packed = stack.enter_context(_packed(raw, path.suffix))
-            text = stack.enter_context(io.TextIOWrapper(packed, "utf-8", "replace", "\n"))
+        with (
+            whole(path) as part,
+            part.open("wb") as raw,
+            _packed(raw, path.suffix) as packed,
+            io.TextIOWrapper(packed, "utf-8", "replace", "\n") as text,
+        ):
             try:
                 yield text
-            except KeyboardInterrupt:
-                stack.close()
-                os.replace(partial, path)
-                raise
-        os.replace(partial, path)
+            except KeyboardInterrupt as error:
+                interrupted = error
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
         raise DataError(
             f"cannot write {path}: {os_reason(error, path)}; nothing was written"
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
+    if interrupted is not None:
+        raise interrupted
 
 
 def _packed(raw: IO[bytes], suffix: str) -> Any:

@@ -14,6 +14,7 @@ import itertools
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from variant_ai.core.reinforce.cluster.cluster_player import (
 )
 from variant_ai.core.reinforce.games.game_journal import read_line
 from variant_ai.core.reinforce.games.game_supply import GameSupply
-from variant_ai.core.reinforce.games.self_play import Resignations, recorded_positions
+from variant_ai.core.reinforce.games.self_play import recorded_positions
 from variant_ai.core.system.ray_cluster import cause_of, processors_of
 
 RANGE = 1_000_000_000
@@ -48,7 +49,6 @@ class ClusterGames(GameSupply):
     plays_on = True
     evaluations = 0
     cpu_seconds = 0.0
-    resignations = Resignations()
 
     def __init__(
         self,
@@ -78,11 +78,16 @@ class ClusterGames(GameSupply):
         self._proven: set[Any] = set()
         """Actors that have returned games."""
         self._failures = 0
+        self._resignations: Counter[str] = Counter()
         self.replaced = 0
         """Players that died so far."""
         self._error: Exception | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._collect, name="cluster games", daemon=True)
+
+    @property
+    def resignations(self) -> Counter[str]:
+        return self._resignations
 
     # --- the supply ------------------------------------------------------------------------------
 
@@ -192,7 +197,7 @@ class ClusterGames(GameSupply):
             self._proven.add(actor)
             self.evaluations += block.evaluations
             self.cpu_seconds += block.cpu_seconds
-            self.resignations += block.resignations
+            self._resignations = self._resignations + block.resignations
             for line in block.lines:
                 record = read_line(line, self._variant)
                 self._received += recorded_positions(record)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,6 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.games.game_journal import game_line
 from variant_ai.core.reinforce.games.game_supply import LocalGames
-from variant_ai.core.reinforce.games.self_play import Resignations
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules import make_rules as make_usual_rules
 from variant_ai.core.rules.interface import Rules
@@ -52,7 +52,7 @@ class GameBlock:
     """Positions evaluated during the call."""
     cpu_seconds: float
     """CPU time of the call, of all threads."""
-    resignations: Resignations
+    resignations: Counter[str]
     """Counted during the call."""
 
 
@@ -65,7 +65,7 @@ class ClusterPlayer:
         self._games: LocalGames | None = None
         self._generation: int | None = None
         self._evaluations = 0
-        self._resignations = Resignations()
+        self._resignations: Counter[str] = Counter()
 
     def play(self, net: NetFile, seconds: float) -> GameBlock:
         """Play about so many seconds, or until the end of a game if none has ended by then.
@@ -85,7 +85,7 @@ class ClusterPlayer:
             self._generation = net.generation
         lines = tuple(game_line(record) for record in _played(games, time.monotonic() + seconds))
         evaluations, resignations = self._evaluations, self._resignations
-        self._evaluations, self._resignations = games.evaluations, replace(games.resignations)
+        self._evaluations, self._resignations = games.evaluations, games.resignations.copy()
         return GameBlock(
             lines,
             self._evaluations - evaluations,

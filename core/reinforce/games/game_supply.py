@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.inference.backends import onnx_backend
 from variant_ai.core.inference.choosing.evaluator_factory import AUTO, make_evaluator
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.games.self_play import BaseSelfPlay, Resignations, make_self_play
+from variant_ai.core.reinforce.games.self_play import BaseSelfPlay, make_self_play
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
@@ -35,8 +36,8 @@ class GameSupply(ABC):
 
     @property
     @abstractmethod
-    def resignations(self) -> Resignations:
-        """Resignations so far."""
+    def resignations(self) -> Counter[str]:
+        """Resignations that were checked so far, by `RESIGNATIONS`."""
 
     @abstractmethod
     def use_net(self, path: Path, generation: int) -> None:
@@ -74,8 +75,8 @@ class LocalGames(GameSupply):
         return 0 if self._player is None else self._player.evaluations
 
     @property
-    def resignations(self) -> Resignations:
-        return Resignations() if self._player is None else self._player.resignations
+    def resignations(self) -> Counter[str]:
+        return Counter() if self._player is None else self._player.resignations
 
     def use_net(self, path: Path, generation: int) -> None:
         evaluator = open_net(

@@ -9,7 +9,7 @@ those before.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,31 +45,11 @@ BRANCHES = 512
 """Games that branches start from: the last ones."""
 _LOST_BY: tuple[Result, Result] = ("0-1", "1-0")
 """Result of a game that this colour lost."""
+RESIGNATIONS = ("played_out", "would_resign", "wrong")
+"""Counts of resignations that were checked by games played out regardless: the games, those in which a
+side would have resigned, and those in which this side did not lose."""
 MOST_ATTEMPTS = 100
 """Attempts to find random plies that do not end the game."""
-
-
-@dataclass
-class Resignations:
-    """Counts of wrong resignations, in games that were played out regardless."""
-
-    played_out: int = 0
-    would_resign: int = 0
-    wrong: int = 0
-    """Games in which the side that would have resigned did not lose."""
-
-    def __add__(self, other: Resignations) -> Resignations:
-        return self._combined(other, 1)
-
-    def __sub__(self, other: Resignations) -> Resignations:
-        return self._combined(other, -1)
-
-    def _combined(self, other: Resignations, sign: int) -> Resignations:
-        return Resignations(
-            self.played_out + sign * other.played_out,
-            self.would_resign + sign * other.would_resign,
-            self.wrong + sign * other.wrong,
-        )
 
 
 @dataclass
@@ -105,7 +85,8 @@ class BaseSelfPlay(ABC):
         self.settings = settings
         self.generation = generation
         self.rules = rules or make_rules(spec)
-        self.resignations = Resignations()
+        self.resignations: Counter[str] = Counter()
+        """By the names in RESIGNATIONS."""
         self.positions = 0
         """Recorded positions of the games that have ended."""
         self.next_number = first_game
@@ -237,7 +218,7 @@ class BaseSelfPlay(ABC):
         limit = self.settings.variety.resign_below
         if limit is None or playing.resigns or record.termination == CAPPED:
             return
-        self.resignations.played_out += 1
+        self.resignations["played_out"] += 1
         lost = [0, 0]
         side = int(playing.game.positions[playing.opening]["side"][0])
         for searched in playing.searched:
@@ -245,8 +226,8 @@ class BaseSelfPlay(ABC):
                 own = searched.root_value if player == side else -searched.root_value
                 lost[player] = lost[player] + 1 if own < limit else 0
                 if lost[player] >= self.settings.variety.resign_plies:
-                    self.resignations.would_resign += 1
-                    self.resignations.wrong += record.result != _LOST_BY[player]
+                    self.resignations["would_resign"] += 1
+                    self.resignations["wrong"] += record.result != _LOST_BY[player]
                     return
             side = 1 - side
 

@@ -1,7 +1,6 @@
 """Pairings of a run's nets, as `ladder.json` keeps them, and the Elo of its generations.
 
     {"pairings": [{"generation": 8, "opponent": 7, "wins": 21, ...}, ...],
-     "progress": {"8": {"cpu_hours": 0.4, "evaluations": 3100000}, ...},
      "accepted": [0, 1, 2, 4, ...]}
 
 An opponent is a generation or, as text, an outside player. Generation 0 has 0 Elo.
@@ -54,21 +53,11 @@ class LadderMatch(MatchScore):
     cpu_seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class Progress:
-    """Time and evaluations that a run had spent when a generation was measured; None: not known."""
-
-    cpu_hours: float | None = None
-    evaluations: int | None = None
-    """Positions evaluated by self-play."""
-
-
 @dataclass
 class LadderRecord:
     """Content of a `ladder.json`."""
 
     pairings: list[LadderMatch] = field(default_factory=list)
-    progress: dict[int, Progress] = field(default_factory=dict)
     accepted: list[int] = field(default_factory=list)
     """Generations that may generate games, in order; empty without a gate."""
 
@@ -79,7 +68,6 @@ class LadderRecord:
             content = json.loads(path.read_text("utf-8"))
             return cls(
                 [LadderMatch(**one) for one in content["pairings"]],
-                {int(number): Progress(**one) for number, one in content["progress"].items()},
                 [int(number) for number in content["accepted"]],
             )
         except FileNotFoundError:
@@ -91,7 +79,6 @@ class LadderRecord:
         """Write the file under another name and rename it."""
         content: dict[str, Any] = {
             "pairings": [asdict(one) for one in self.pairings],
-            "progress": {str(number): asdict(one) for number, one in self.progress.items()},
             "accepted": self.accepted,
         }
         write_whole(path, json.dumps(content, indent=1))

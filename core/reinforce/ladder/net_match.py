@@ -45,9 +45,10 @@ def play_match(
     """Play a match of two nets, or of a net against uniformly random moves (`second` None).
 
     nodes: visits of a search; 0: the raw policy, one evaluation a move. opening_plies: random plies of
-    each opening. max_plies: a game of this length, opening included, is a draw. search: its settings
-    but `nodes`; there is no noise. stop: ends the match when it returns True; the score counts the games
-    that have ended by then. Raises DataError if an evaluator does not fit the variant.
+    each opening; the k-th one is played in the games 2k and 2k + 1. max_plies: a game of this length,
+    opening included, is a draw. search: its settings but `nodes`; there is no noise. stop: ends the
+    match when it returns True; the score counts the games that have ended by then. Raises DataError if
+    an evaluator does not fit the variant.
     """
     rules = rules or make_rules(spec)
 
@@ -62,41 +63,8 @@ def play_match(
             games=min(games, AT_ONCE),
         )
 
-    one = player_of(first)
     other = GuessingPlayer(seed) if second is None else player_of(second)
-    return _play((one, other), games, opening_plies, max_plies, seed, rules, stop)
-
-
-def match_openings(rules: Rules, games: int, plies: int, seed: int) -> Sequence[Opening]:
-    """Openings of random plies to different positions, one for two games, as far as there are
-    enough."""
-    return random_lines(rules, math.ceil(games / 2), (plies, plies), seed)
-
-
-@dataclass
-class _Playing:
-    """A game in progress."""
-
-    game: Game
-    first_colour: int
-    """Colour of the first player."""
-    opening: int
-    """Plies of the opening."""
-    start: str
-    """FEN after the opening."""
-
-
-def _play(
-    players: tuple[BatchPlayer, BatchPlayer],
-    games: int,
-    opening_plies: int,
-    max_plies: int,
-    seed: int,
-    rules: Rules,
-    stop: Callable[[], bool],
-) -> MatchScore:
-    """Play the games of a match, or until `stop`, and close the players. The k-th opening is played in the games 2k and
-    2k + 1."""
+    players = (player_of(first), other)
     openings = match_openings(rules, games, min(opening_plies, max_plies - 1), seed)
     playing: dict[int, _Playing] = {}
     wins = draws = losses = 0
@@ -134,6 +102,25 @@ def _play(
     return MatchScore(
         wins=wins, draws=draws, losses=losses, capped=capped, evaluations=spent, distinct=len(seen)
     )
+
+
+def match_openings(rules: Rules, games: int, plies: int, seed: int) -> Sequence[Opening]:
+    """Openings of random plies to different positions, one for two games, as far as there are
+    enough."""
+    return random_lines(rules, math.ceil(games / 2), (plies, plies), seed)
+
+
+@dataclass
+class _Playing:
+    """A game in progress."""
+
+    game: Game
+    first_colour: int
+    """Colour of the first player."""
+    opening: int
+    """Plies of the opening."""
+    start: str
+    """FEN after the opening."""
 
 
 def _ask(players: tuple[BatchPlayer, BatchPlayer], number: int, one: _Playing) -> None:

@@ -22,13 +22,8 @@ from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.ladder.batch_players import SinglePlayer, make_batch_player
-from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladders
-from variant_ai.core.reinforce.ladder.ladder_record import (
-    LadderMatch,
-    LadderRecord,
-    Opponent,
-    Progress,
-)
+from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladder
+from variant_ai.core.reinforce.ladder.ladder_record import LadderMatch, LadderRecord, Opponent
 from variant_ai.core.reinforce.ladder.net_match import match_openings, play_match
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules import make_rules
@@ -115,24 +110,20 @@ class RunLadder:
         evaluator_of: Callable[[int], Evaluator],
         *,
         cpu_seconds: float | None = None,
-        evaluations: int | None = None,
         games: int = 0,
     ) -> None:
         """Play the pairings of a generation that are missing, and write record and picture.
 
         evaluator_of: returns the evaluator of an earlier generation; both belong to the caller.
-        cpu_seconds, evaluations: spent by the run so far, for the picture; games: those of self-play
-        in that time. If `cpu_seconds` is given, matches that would exceed `cpu_share` of it are left
-        out, except the one of the gate. Raises DataError if an evaluator does not fit the variant.
+        cpu_seconds: spent by the run so far; games: those of self-play in that time. If `cpu_seconds`
+        is given, matches that would exceed `cpu_share` of it are left out, except the one of the gate. Raises DataError if an evaluator does not fit the variant.
         """
-        hours = None if cpu_seconds is None else cpu_seconds / 3600
         opponents: list[Opponent] = [*self.pairings(generation)]
         if generation % self.settings.ladder.every == 0 and self.settings.ladder.games:
             opponents += self._engines
         opponents = [one for one in opponents if self.record.find(generation, one) is None]
         if not opponents:
             return
-        self.record.progress[generation] = Progress(hours, evaluations)
         for opponent in opponents:
             decides = self.settings.ladder.gate and opponent == self._generating(generation)
             if not decides and not self._affordable(opponent, cpu_seconds, games):
@@ -144,7 +135,7 @@ class RunLadder:
                 return
             self.record.pairings.append(played)
             self.record.write(self.folder / RECORD)
-        draw_ladders({self.folder.name: self.record}, self.folder / PICTURE)
+        draw_ladder(self.record, self.folder / PICTURE)
 
     def accepts(self, generation: int, previous: int) -> bool:
         """Return True if a generation may generate games instead of `previous`: without a gate always,

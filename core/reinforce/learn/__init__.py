@@ -1,5 +1,4 @@
-"""Learning from the games of a run. In reading order:
+"""Learning from the games of a run.
 
-replay_window    the newest positions
-window_training  a generation's steps on them
+window_training  the newest positions, and a generation's steps on them
 """

@@ -10,6 +10,7 @@ from typing import Any
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.draw import png_bytes
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
+from variant_ai.core.reinforce.games.self_play import RESIGNATIONS
 from variant_ai.core.reinforce.ladder.ladder_record import LadderRecord
 from variant_ai.core.reinforce.ladder.run_ladder import PICTURE, RECORD
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
@@ -197,7 +198,7 @@ def _word(value: Any) -> str:
 def _resignations(rows: Sequence[Row]) -> Table | None:
     """Resignations that were checked by games played out; None if there were none. Each process of a
     run counts from 0."""
-    names = ("played_out", "would_resign", "wrong")
+    names = RESIGNATIONS
     total = dict.fromkeys(names, 0)
     before = total
     for row in rows:

@@ -45,14 +45,13 @@ TREE = np.dtype(
         ("stuck", "i8"),  # 1: the search cannot go on
         ("first", "i8"),  # index in the line of the first position that the players chose in
         ("limit", "i8"),  # index in the line at which the game is ended
-        ("priors", "i8"),  # root priors of a single search in `root_scores`; 0: the root's own
+        ("priors", "i8"),  # entries in `root_scores`; 0: the root's own priors count
         ("past", "i8"),  # entries of its table of past positions: a power of two
         ("carried", "i8"),  # moves in `carried_moves`; 0: none
         ("carried_value", "f4"),
         ("carried_draw", "f4"),
         ("resigns", "i8"),  # 1: a side may resign
         ("lost", "i8", (2,)),  # plies in a row in which the side's value was below the limit
-        ("evaluations", "i8"),  # of the game
     ],
     align=True,
 )
@@ -96,12 +95,8 @@ ENTRY = np.dtype(
 )
 """Log entry of a finished search."""
 Entries: TypeAlias = Annotated[NDArray[np.void], array(ENTRY)]
-COUNTERS = np.dtype(
-    [("entries", "i8"), ("weights", "i8"), ("visits", "i8"), ("evaluations", "i8"), ("cut", "i8")],
-    align=True,
-)
-"""Entries and weights in the log; visits and evaluations of finished searches; searches that ended
-early because their slab was full."""
+COUNTERS = np.dtype([("entries", "i8"), ("weights", "i8"), ("visits", "i8")], align=True)
+"""Entries and weights in the log; visits of finished searches."""
 Counters: TypeAlias = Annotated[NDArray[np.void], array(COUNTERS)]
 PastSlabs: TypeAlias = Annotated[NDArray[np.void], array(PAST)]
 PathInfos: TypeAlias = Annotated[NDArray[np.void], array(PATH_INFO)]
@@ -229,14 +224,14 @@ def graph_of(f: Forest, i: int) -> Arrays:
 
 @borrowing
 def descent_at(f: Forest, i: Number) -> Descent:
-    """Return the line and scratch memory of tree i. Its root's scores count as priors of the root."""
+    """Return the line and scratch memory of tree i, with the scores that its root was given."""
     line = f.sizes[2]
     past = i * f.sizes[3]
     return Descent(
         f.line[i * line : (i + 1) * line],
         f.past[past : past + f.trees[i]["past"]],
         f.verdicts,
-        f.root_scores[i * MAX_MOVES : (i + 1) * MAX_MOVES],
+        f.root_scores[i * MAX_MOVES : i * MAX_MOVES + f.trees[i]["priors"]],
         f.none,
         f.path_infos[i : i + 1],
         f.out,
@@ -245,7 +240,6 @@ def descent_at(f: Forest, i: Number) -> Descent:
 
 
 def descent_of(f: Forest, i: int) -> Descent:
-    """Return line and scratch memory of tree i, for Python code, with the priors that the root of a
-    single search was given."""
+    """Return line and scratch memory of tree i, for Python code."""
     views: Descent = getattr(descent_at, "py_func", descent_at)(f, i)
-    return views._replace(root_priors=views.root_priors[: f.trees[i]["priors"]])
+    return views

@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.encoding.encoding_kernels import encode_into
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
 from variant_ai.core.jit import Number, Truth, borrowing
 from variant_ai.core.jit.arrays import Floats2D
@@ -41,7 +40,7 @@ from variant_ai.core.search.forest.root_moves import (
 )
 from variant_ai.core.search.tree.descent import DONE, LEAF, descend
 from variant_ai.core.search.tree.growth import make_node
-from variant_ai.core.search.tree.leaf_batch import LeafBatch, complete
+from variant_ai.core.search.tree.leaf_batch import LeafBatch, complete, store_leaf
 from variant_ai.core.search.tree.nodes import (
     CLASSES,
     END,
@@ -165,7 +164,6 @@ def begin(t: Tables, s: Settings, c: Choice, f: Forest, i: Number, positions: Nu
     tree = f.trees[i]
     tree["state"] = SEARCHING
     tree["carried"] = 0
-    tree["evaluations"] = 0
     tree["lost"][0] = 0
     tree["lost"][1] = 0
     w.path_info[0]["root_at"] = positions - 1
@@ -218,9 +216,6 @@ def finish_move(
     entry["count"] = used - np.int64(counters["weights"])
     counters["weights"] = used
     counters["visits"] += np.int64(record["visits"]) - 1
-    counters["evaluations"] += g.state[0]["evaluations"]
-    counters["cut"] += g.state[0]["full"]
-    tree["evaluations"] += g.state[0]["evaluations"]
     # the evaluation of the next root
     if edge < record["opened"]:
         child = np.int64(g.slots[np.int64(record["slots"]) + edge]["child"])
@@ -263,19 +258,6 @@ def finish_move(
         tree["state"] = ENDED
     elif resigned:
         tree["state"] = RESIGNED
-
-
-@borrowing
-def store_leaf(t: Tables, e: InputTables, w: Descent, b: LeafBatch, row: Number) -> None:
-    """Write the leaf of the last descent and its planes to a row of the batch."""
-    info = w.path_info[0]
-    length = np.int64(info["length"])
-    at = np.int64(info["root_at"]) + length
-    b.positions[row] = w.line[at]
-    b.leaves[row] = info["leaf"]
-    b.lengths[row] = length
-    if b.planes.shape[0] > 0:
-        encode_into(t, e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
 
 
 @borrowing

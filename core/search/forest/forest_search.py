@@ -22,6 +22,7 @@ from variant_ai.core.search.compiled_settings import Settings, compile_settings
 from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
     IDLE,
+    MAX_MOVES,
     SEARCHING,
     cells_of,
     new_forest,
@@ -146,6 +147,7 @@ class ForestSearch(SharedBatches):
             settings.max_plies + 1,
             table,
         )
+        self.forest.trees["priors"] = MAX_MOVES
         planes = int(np.prod(self.encoder.shape)) if self.encoder.compiled else 0
         self._batch = new_batch(games, planes, settings.nodes + 2)
 

@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.jit import Number, borrowing
+from variant_ai.core.jit import Number, Truth, borrowing
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.nodes import WON, Arrays, child_proof, first_prior
 from variant_ai.core.search.tree.priors import decode_prior
@@ -32,6 +32,15 @@ _LEAST = 1e-8
 def move_value(g: Arrays, s: Settings, slot: Number) -> float:
     """Value of a visited move for the side that makes it, in [0, 1]: 1 is a win."""
     return min(max(0.5 * (edge_value(g, s, slot) + 1.0), 0.0), 1.0)
+
+
+@borrowing
+def is_lost(g: Arrays, s: Settings, slot: Number) -> Truth:
+    """Return True if the move of a slot is proven to lose."""
+    edge = g.slots[slot]
+    if edge["child"] == 0 or not s[0]["solver"]:
+        return False
+    return child_proof(g, edge) == WON
 
 
 @borrowing
@@ -110,10 +119,9 @@ def select_improved(g: Arrays, s: Settings, node: Number) -> Number:
     best = -np.inf
     chosen = np.int64(NO_EDGE)
     for e in range(opened):
-        edge = g.slots[slots + e]
-        if s[0]["solver"] and edge["child"] != 0 and child_proof(g, edge) == WON:
+        if is_lost(g, s, slots + e):
             continue
-        n = np.int64(edge["visits"])
+        n = np.int64(g.slots[slots + e]["visits"])
         q = mix
         if n > 0:
             q = move_value(g, s, slots + e)
@@ -147,28 +155,23 @@ def improved_policy(g: Arrays, s: Settings, node: Number, p: NDArray[np.float64]
         q = mix
         logit = math.log(np.float64(decode_prior(g.priors[priors + e])))
         if e < opened:
-            edge = g.slots[slots + e]
-            if s[0]["solver"] and edge["child"] != 0 and child_proof(g, edge) == WON:
+            if is_lost(g, s, slots + e):
                 lost += 1
-            if edge["visits"] > 0:
+            if g.slots[slots + e]["visits"] > 0:
                 q = move_value(g, s, slots + e)
         p[e] = logit + factor * (q - low)
         greatest = max(greatest, p[e])
     total = 0.0
     for e in range(count):
         p[e] = math.exp(p[e] - greatest)
-        if 0 < lost < count and e < opened:
-            edge = g.slots[slots + e]
-            if edge["child"] != 0 and child_proof(g, edge) == WON:
-                p[e] = 0.0
+        if 0 < lost < count and e < opened and is_lost(g, s, slots + e):
+            p[e] = 0.0
         total += p[e]
     if total <= 0.0:  # every move that is not lost has a weight too small for a number
         for e in range(count):
-            keeps = True
-            if e < opened:
-                edge = g.slots[slots + e]
-                keeps = edge["child"] == 0 or child_proof(g, edge) != WON
-            p[e] = np.float64(decode_prior(g.priors[priors + e])) if keeps else 0.0
+            p[e] = np.float64(decode_prior(g.priors[priors + e]))
+            if e < opened and is_lost(g, s, slots + e):
+                p[e] = 0.0
             total += p[e]
     for e in range(count):
         p[e] /= total

@@ -10,39 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoding_tables import InputTables
-from variant_ai.core.jit import Number, Truth, borrowing
+from variant_ai.core.jit import Truth, borrowing
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.forest.forest_arrays import (
     ENDED,
-    MAX_MOVES,
     SEARCHING,
     Forest,
     descent_at,
     tree_at,
 )
-from variant_ai.core.search.forest.forest_kernels import AT_ONCE, store_leaf
+from variant_ai.core.search.forest.forest_kernels import AT_ONCE
 from variant_ai.core.search.tree.descent import DONE, LEAF, NEEDS_JUDGE, descend
-from variant_ai.core.search.tree.leaf_batch import LeafBatch
+from variant_ai.core.search.tree.leaf_batch import LeafBatch, store_leaf
 from variant_ai.core.search.tree.nodes import UNPROVEN
-from variant_ai.core.search.tree.working_memory import Descent, Scratch
-
-
-@borrowing
-def position_descent(f: Forest, i: Number) -> Descent:
-    """Return the line and scratch memory of tree i, with the priors that its root was given."""
-    w = descent_at(f, i)
-    base = i * MAX_MOVES
-    return Descent(
-        w.line,
-        w.past,
-        w.verdicts,
-        f.root_scores[base : base + f.trees[i]["priors"]],
-        w.no_priors,
-        w.path_info,
-        w.out,
-        w.work,
-    )
+from variant_ai.core.search.tree.working_memory import Scratch
 
 
 @borrowing
@@ -68,7 +50,7 @@ def gather_leaves(
         if tree["state"] != SEARCHING:
             continue
         g = tree_at(f, np.int64(i))
-        w = position_descent(f, np.int64(i))
+        w = descent_at(f, np.int64(i))
         root = np.int64(g.state[0]["root"])
         made = np.int64(0)
         while made < AT_ONCE:

@@ -16,19 +16,20 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.jit import Number, Truth, borrowing
+from variant_ai.core.jit import Number, borrowing
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.forest.forest_arrays import MAX_MOVES, Choice, Forest
 from variant_ai.core.search.forest.improved_policy import (
     improved_policy,
+    is_lost,
     move_value,
     sigma_terms,
 )
 from variant_ai.core.search.forest.random_numbers import gamma, gumbel, uniform
 from variant_ai.core.search.tree.nodes import (
-    DRAWN,
     LOST,
     SORTED,
+    UNPROVEN,
     WON,
     Arrays,
     child_proof,
@@ -101,15 +102,6 @@ def prepare_root(c: Choice, f: Forest, g: Arrays, i: Number) -> None:
 
 
 @borrowing
-def is_lost(g: Arrays, s: Settings, slot: Number) -> Truth:
-    """Return True if the move of a slot is proven to lose."""
-    edge = g.slots[slot]
-    if edge["child"] == 0 or not s[0]["solver"]:
-        return False
-    return child_proof(g, edge) == WON
-
-
-@borrowing
 def root_score(
     f: Forest, g: Arrays, i: Number, e: Number, low: float, factor: float, q: float
 ) -> float:
@@ -126,9 +118,8 @@ def next_root_edge(
     root = np.int64(g.state[0]["root"])
     if c[0]["gumbel"]:
         return halving_edge(s, f, g, i, root)
-    if f.trees[i]["full"] and c[0]["noise"]:
-        return noisy_edge(c, noisy, f, g, i, root)
-    return noisy_edge(c, s, f, g, i, root)
+    has_noise = f.trees[i]["full"] and c[0]["noise"]
+    return noisy_edge(c, noisy if has_noise else s, f, g, i, root)
 
 
 @borrowing
@@ -206,7 +197,7 @@ def target_of(
     record = g.nodes[root]
     n = np.int64(record["count"])
     if s[0]["solver"] and record["proof"] == WON:
-        edge = proven_edge(g, s, root, np.int64(LOST))
+        edge = proven_edge(g, root, np.int64(LOST))
         if edge != NO_EDGE:
             for e in range(n):
                 p[e] = 0.0
@@ -219,7 +210,7 @@ def target_of(
 
 
 @borrowing
-def proven_edge(g: Arrays, s: Settings, root: Number, proof: Number) -> Number:
+def proven_edge(g: Arrays, root: Number, proof: Number) -> Number:
     """Edge whose child has this proof and the least distance to the end (greatest, for children that
     are won for the opponent); NO_EDGE if there is none."""
     record = g.nodes[root]
@@ -304,19 +295,11 @@ def chosen_edge(
     record = g.nodes[root]
     n = np.int64(record["count"])
     slots = np.int64(record["slots"])
-    if s[0]["solver"]:
-        if record["proof"] == WON:
-            edge = proven_edge(g, s, root, np.int64(LOST))
-            if edge != NO_EDGE:
-                return edge
-        if record["proof"] == LOST:
-            edge = proven_edge(g, s, root, np.int64(WON))
-            if edge != NO_EDGE:
-                return edge
-        if record["proof"] == DRAWN:
-            edge = proven_edge(g, s, root, np.int64(DRAWN))
-            if edge != NO_EDGE:
-                return edge
+    if s[0]["solver"] and record["proof"] != UNPROVEN:
+        # won by a lost child, lost by won ones, drawn by a drawn one
+        edge = proven_edge(g, root, LOST + WON - np.int64(record["proof"]))
+        if edge != NO_EDGE:
+            return edge
     ply = np.int64(info["root_at"]) - np.int64(tree["first"])
     if ply < c[0]["sampled_plies"]:
         share = 0.0

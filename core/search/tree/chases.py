@@ -23,16 +23,13 @@ from variant_ai.core.search.tree.working_memory import Descent
 class Chases:
     """Verdicts on the cycles in a tree."""
 
+    compiled = (cycle_key, verdict_index)
+
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.verdicts = new_verdicts()
         """Table that descents read, by `cycle_key`."""
         self._judge: CycleJudge | None = None
-
-    def warm_up(self, descent: Descent) -> None:
-        """Load or compile what a verdict needs, except Fairy-Stockfish."""
-        cycle_key(descent.line, np.int64(0), np.int64(0))
-        verdict_index(self.verdicts, np.uint64(0))
 
     def forget(self) -> None:
         """Remove all verdicts."""

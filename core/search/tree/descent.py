@@ -193,7 +193,8 @@ def descend(
             apply_virtual_loss(g, path, row, depth, np.int64(1))
             state["collisions"] += 1
             return np.int64(COLLISION)
-        if node_state == END or (record["proof"] != UNPROVEN and (depth > 0 or solved_root)):
+        ended = node_state == END or (record["proof"] != UNPROVEN and (depth > 0 or solved_root))
+        if ended or depth >= s[0]["max_depth"]:
             back_up(
                 g,
                 s,
@@ -204,20 +205,7 @@ def descend(
                 np.float64(record["draw"]),
                 np.int64(0),
             )
-            state["terminals"] += 1
-            return np.int64(DONE)
-        if depth >= s[0]["max_depth"]:
-            back_up(
-                g,
-                s,
-                path,
-                row,
-                depth,
-                np.float64(record["q"]),
-                np.float64(record["draw"]),
-                np.int64(0),
-            )
-            state["cuts"] += 1
+            state["terminals"] += ended
             return np.int64(DONE)
         if depth == 0 and info["root_edge"] > 0:
             edge = np.int64(info["root_edge"]) - 1
@@ -274,6 +262,5 @@ def descend(
             value = correction(g, s, slot)
             draw = np.float64(g.nodes[child]["draw"])
             back_up(g, s, path, row, depth, value, draw, np.int64(0))
-            state["catches"] += 1
             return np.int64(DONE)
         node = child

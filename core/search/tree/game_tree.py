@@ -6,12 +6,14 @@ A tree belongs to one thread at a time; `Search` protects it with a lock.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.errors import DataError
+from variant_ai.core.jit.functions import load
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
@@ -25,7 +27,7 @@ from variant_ai.core.search.tree.chases import Chases
 from variant_ai.core.search.tree.descent import NEEDS_JUDGE
 from variant_ai.core.search.tree.edges import Edges, ReadableTree, edges_of, prepare_root_edges
 from variant_ai.core.search.tree.growth import make_node
-from variant_ai.core.search.tree.leaf_batch import LeafBatch, abandon, complete, fill, new_batch
+from variant_ai.core.search.tree.leaf_batch import LeafBatch, abandon, complete, fill
 from variant_ai.core.search.tree.look_ahead.shortest_mate import MateShortener
 from variant_ai.core.search.tree.nodes import (
     CLOSES_CYCLE,
@@ -40,13 +42,15 @@ from variant_ai.core.search.tree.nodes import (
     UNPROVEN,
     WON,
     clear,
+    first_move,
+    first_prior,
     new_arrays,
     reset_counters,
     share,
 )
 from variant_ai.core.search.tree.repetition import is_single, past_of, repeatable
 from variant_ai.core.search.tree.reuse import SLICE, begin_reclaim, reclaim
-from variant_ai.core.search.tree.transpositions import find, grown, insert, node_key
+from variant_ai.core.search.tree.transpositions import find, grown, insert, move_chains, node_key
 from variant_ai.core.search.tree.working_memory import (
     MATERIAL_PLIES,
     PATH_INFO,
@@ -59,12 +63,33 @@ FULL_COUNT = MAX_VISITS - (1 << 20)
 JUDGED_AT_ONCE = 4
 """Number of chases judged before control returns to the caller; each takes about 5 ms."""
 _NOTHING = np.zeros(0, np.float32)
-_warm: set[str] = set()
-"""Variants for which everything compiled was called once in this process."""
 
 
 class Tree(ReadableTree):
     """The graph of one game."""
+
+    shared: tuple[Callable[..., Any], ...] = (
+        find,
+        insert,
+        move_chains,
+        first_move,
+        first_prior,
+        complete,
+        abandon,
+        share,
+        begin_reclaim,
+        reclaim,
+    )
+    compiled = (
+        *shared,
+        node_key,
+        make_node,
+        fill,
+        *Chases.compiled,
+        *MateShortener.compiled,
+    )
+    """Functions that are loaded before the first game, so that it is not interrupted by a minute of
+    compilation. `shared`: those that other kinds of trees need, too."""
 
     def __init__(self, encoder: Encoder, rules: Rules, params: SearchParams) -> None:
         self.rules = rules
@@ -88,38 +113,12 @@ class Tree(ReadableTree):
         self.descent = self._new_descent(None)
         """Arrays of the present game and search; replaced by `set_game` and `prepare_root`."""
         self.scratch = new_scratch()
-        if rules.spec.variant not in _warm:
-            self._warm_up()
-            _warm.add(rules.spec.variant)
+        load(*self.compiled)
 
     def _new_tables(self) -> Tables:
         """Rules tables for compiled code."""
         assert isinstance(self.rules, KernelRules)
         return self.rules.tables
-
-    def _warm_up(self) -> None:
-        """Load or compile everything that a search calls, so that the first game is not interrupted
-        by a minute of compilation."""
-        batch = new_batch(1, 0, 1)
-        self.set_game(Game(self.rules))
-        self.fill(batch, 0, 1, 1)
-        self.abandon(batch, 0, 1)
-        self.fill(batch, 0, 1, 1)
-        logits = np.zeros((1, self.encoder.actions), np.float32)
-        self.complete(batch, 0, 1, np.zeros(1, np.float32), logits, None)
-        grown(self.arrays)
-        find(self.arrays, self._key(self.descent.line[:1].copy()))
-        share(self.arrays, np.int64(self.root))
-        begin_reclaim(self.arrays)
-        self.finish_reclaim()
-        self._chases.warm_up(self.descent)
-        self._warm_up_rare(batch)
-        self.forget()
-
-    def _warm_up_rare(self, batch: LeafBatch) -> None:
-        """Call functions that only some searches need. The root is evaluated, and the graph is
-        cleared afterwards."""
-        MateShortener(self, 1, lambda: False).warm_up()
 
     # --- the game --------------------------------------------------------------------------------
 

@@ -103,15 +103,11 @@ def fill(
             found = descend(t, s, g, w, scratch, b.paths, row)
             length = np.int64(w.path_info[0]["length"])
             if found == LEAF:
-                at = np.int64(w.path_info[0]["root_at"]) + length
-                b.positions[row] = w.line[at]
-                b.leaves[row] = w.path_info[0]["leaf"]
-                b.lengths[row] = length
+                store_leaf(t, e, w, b, row)
                 if not uniform:
+                    at = np.int64(w.path_info[0]["root_at"]) + length
                     leaf = np.int64(b.leaves[row])
                     b.gains[row] = material_gains(t, s, g, w, scratch, leaf, at, b.move_gains, row)
-                if b.planes.shape[0] > 0:
-                    encode_into(t, e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
                 row += 1
                 made += 1
             elif found == COLLISION:
@@ -143,6 +139,19 @@ def fill(
         if outcome != ENOUGH or solved or made >= enough or made >= most:
             break
     return outcome + 8 * row
+
+
+@borrowing
+def store_leaf(t: Tables, e: InputTables, w: Descent, b: LeafBatch, row: Number) -> None:
+    """Write the leaf of the last descent and its planes to a row of the batch."""
+    info = w.path_info[0]
+    length = np.int64(info["length"])
+    at = np.int64(info["root_at"]) + length
+    b.positions[row] = w.line[at]
+    b.leaves[row] = info["leaf"]
+    b.lengths[row] = length
+    if b.planes.shape[0] > 0:
+        encode_into(t, e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
 
 
 @borrowing

@@ -141,8 +141,6 @@ STATE = np.dtype(
         ("terminals", "i8"),
         ("collisions", "i8"),
         ("merges", "i8"),
-        ("catches", "i8"),  # visits that ended at a child known through another parent
-        ("cuts", "i8"),  # visits that ended at max_depth
         ("depths", "i8"),  # sum of the lengths of all paths
         ("full", "i1"),  # 1: an allocation failed
     ],

@@ -65,6 +65,20 @@ class SlowTree(Tree):
     """`Tree` for any `Rules`. Checks are neither enhanced nor searched for mates, because finding the
     checks among the moves would take longer than everything else."""
 
+    compiled = (
+        *Tree.shared,
+        allocate_node,
+        finish,
+        open_edge,
+        link,
+        select_edge,
+        stops_at,
+        correction,
+        visit_cycle,
+        apply_virtual_loss,
+        back_up,
+    )
+
     def __init__(self, encoder: Encoder, rules: Rules, params: SearchParams) -> None:
         self._positions: dict[int, Position] = {}
         self._ahead: dict[tuple[int, int], Lookahead] = {}
@@ -134,18 +148,6 @@ class SlowTree(Tree):
         insert(self.arrays, np.int64(node), key)
         self._positions[node] = position
         return node
-
-    def _warm_up_rare(self, batch: LeafBatch) -> None:
-        g, s = self.arrays, self.settings
-        self.fill(batch, 0, 1, 1)
-        self.abandon(batch, 0, 1)
-        root = np.int64(self.root)
-        slot = np.int64(g.nodes[root]["slots"])
-        visit_cycle(g, root, slot, np.int64(0))
-        correction(g, s, slot)
-        back_up(g, s, batch.paths, np.int64(0), np.int64(0), 0.0, 0.0, np.int64(0))
-        child = np.int64(g.slots[slot]["child"])
-        finish(s, g, child, np.int64(-1), np.int64(0), np.bool_(True))
 
     def shorten(
         self, positions: int, allowed: Sequence[int] | None, goes_on: Callable[[], bool]
@@ -232,7 +234,7 @@ class SlowTree(Tree):
                 return LEAF
             ended = where == END or (record["proof"] != UNPROVEN and depth > 0)
             if ended or depth >= self.params.max_depth:
-                state["terminals" if ended else "cuts"] += 1
+                state["terminals"] += ended
                 return done(float(record["q"]), float(record["draw"]))
             edge = self._select(node, is_root=depth == 0)
             if edge == NO_EDGE:
@@ -268,7 +270,6 @@ class SlowTree(Tree):
                     return FULL
                 link(g, np.int64(node), np.int64(edge), np.int64(child), np.bool_(known))
             if s[0]["transpositions"] and stops_at(g, s, np.int64(slot)):
-                state["catches"] += 1
                 return done(float(correction(g, s, np.int64(slot))), float(g.nodes[child]["draw"]))
             node = child
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast, get_args
 
 import numpy as np
@@ -136,8 +136,8 @@ def open_data(
             "when this training started: their years, groups or sources have changed"
         )
     values = ValueLabels.parse(data.value_labels)
-    if values.needs_scale:
-        values = values.with_scale(fit_scale_of(stores, games))
+    if values.source == "score" and values.scale is None:
+        values = replace(values, scale=fit_scale_of(stores, games))
         data = data.model_copy(update={"value_labels": str(values)})
     train = _train_source(stores, encoder, data, games, batch, seed, rules, workers, micro_batches)
     if data.labels == "visits" and train.searched == 0:

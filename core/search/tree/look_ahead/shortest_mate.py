@@ -215,6 +215,17 @@ class MateShortener:
     No batch may be pending. `find` leaves the graph unchanged, `write` does not.
     """
 
+    compiled = (
+        search_mate,
+        cycle_start,
+        play_into,
+        find_or_make,
+        expand_uniform,
+        open_edge,
+        link,
+        recompute,
+    )
+
     def __init__(self, tree: Tree, positions: int, goes_on: Callable[[], bool]) -> None:
         """positions: most positions to search. goes_on: called every two milliseconds; returns
         False to end the search."""
@@ -263,14 +274,6 @@ class MateShortener:
         do not suffice stay unproven."""
         if self._found is not None:
             self._write(self._tree.root, 0, self._found)
-
-    def warm_up(self) -> None:
-        """Load or compile the functions called by `find` and `write`. The root must be evaluated."""
-        root = self._tree.root
-        self.quickest(1)
-        open_edge(self._tree.arrays, np.int64(root))
-        self._open(self._child(root, 0, 0), 1)
-        self._recompute(root)
 
     def _search(
         self, ply: int, plies: int, lost: bool, allowed: NDArray[np.int32]
