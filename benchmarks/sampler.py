@@ -81,7 +81,7 @@ def random_games(spec: VariantSpec, games: int, plies: int, visited: int = 0) ->
         flat = np.array([code for listed in choices for code in listed], np.uint16)
         ends = np.cumsum([0, *map(len, choices)]).astype(np.int64)
         weights = np.random.default_rng(0).integers(1, 200, len(flat)).astype(np.uint16)
-        visits = Visits(offsets[:-1], ends, flat, weights)
+        visits = Visits(ends, flat, weights)
     made = Games(
         np.concatenate(codes),
         offsets,

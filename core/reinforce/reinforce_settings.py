@@ -69,6 +69,8 @@ class SearchChoice(Section):
     ([KataGo], playout cap randomisation)."""
     fast_nodes: int = Field(default=0, ge=0)
     """Visits of the other moves; 0: a sixth of `nodes`."""
+    look_for_material: bool = False
+    """Let the rules look for material at leaves, if the spec has `piece_gains`."""
 
 
 Plies = Annotated[int, Field(ge=0, le=1000)]

@@ -52,6 +52,10 @@ class SearchParams(SearchSettings):
                 )
         object.__setattr__(self, "piece_gains", gains)
 
+    def with_gains(self, gains: Mapping[str, float]) -> SearchParams:
+        """Return these settings with the `piece_gains` of an evaluator, unless they have their own."""
+        return self.replace(piece_gains=gains) if gains and not self.piece_gains else self
+
     @classmethod
     def of(cls, spec: VariantSpec, settings: str = DEFAULT_SET, **overrides: Any) -> SearchParams:
         """Return the spec's settings, or those of its named set, with `overrides` applied.

@@ -61,7 +61,7 @@ def test_reports_are_those_of_ordinary_searches(
     rules = rules_of(variant)
     encoder = Encoder(rules.spec)
     evaluator = net(encoder.shape, encoder.actions)
-    params = SearchParams.of(rules.spec, memory_mb=64, batch_size=1, look_for_material=False)
+    params = SearchParams.of(rules.spec, memory_mb=64, batch_size=1)
     games = positions(rules, 9)
     reports = analyse_many(rules.spec, evaluator, games, params, nodes=250, rules=rules)
     for game, report in zip(games, reports, strict=True):

@@ -320,7 +320,7 @@ class SlowSelfPlay(BaseSelfPlay):
     Its policy targets are visits. It is slow: a position takes Fairy-Stockfish milliseconds.
 
     The search is PUCT with `search.nodes` visits for each move (`plain_search`). The settings of
-    the Gumbel search, `forced_playouts`, `full_share` and `fast_nodes` are ignored, and so are
+    the Gumbel search, `forced_playouts`, `full_share`, `fast_nodes` and `look_for_material` are ignored, and so are
     `temperature` and `temperature_end`: moves are sampled in proportion to their visits. No side
     resigns.
     """

@@ -21,7 +21,7 @@ from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.forest.random_numbers import States
 from variant_ai.core.search.tree.nodes import CELL, NODE, REPEAT, SLOT, STATE, Arrays
 from variant_ai.core.search.tree.repetition import PAST, Verdicts, new_verdicts
-from variant_ai.core.search.tree.working_memory import PATH_INFO, Descent
+from variant_ai.core.search.tree.working_memory import MATERIAL_PLIES, PATH_INFO, Descent
 
 CELLS_A_VISIT = 64
 """Cells of a slab for each visit of a search: 4 KB, enough for nodes of 600 moves."""
@@ -154,7 +154,7 @@ def new_forest(
     of at most `positions` positions. Pages are allocated when they are first written."""
     nodes = cells // CELLS_A_VISIT
     repeats = max(64, nodes + 8)
-    line = positions + depth + 4
+    line = positions + depth + 4 + MATERIAL_PLIES
     past = 1 << (2 * positions).bit_length()
     heads = max(HEADS, 1 << nodes.bit_length())
     total = games * cells

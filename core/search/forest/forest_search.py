@@ -67,6 +67,7 @@ class ForestSettings:
     max_plies: int = 512
     solver: bool = True
     transpositions: bool = False
+    look_for_material: bool = False
 
 
 class SearchedMove(NamedTuple):
@@ -99,7 +100,7 @@ def params_of(spec: VariantSpec, settings: ForestSettings, reduction: float) -> 
         node_temperature=1.0,
         enhance_checks=False,
         look_for_mates=False,
-        look_for_material=False,
+        look_for_material=settings.look_for_material,
         solver=settings.solver,
         transpositions=settings.transpositions,
         backup="catch-up",

@@ -2,8 +2,8 @@
 each of them; `analyse_many`: a report for each.
 
 They have the settings and the reports of an ordinary search. What differs: a search has one waiting
-leaf at a time, so that nothing is chosen by virtual losses; no tree is reused; a proven position keeps
-the first proof; and they do not look for material.
+leaf at a time, so that nothing is chosen by virtual losses; no tree is reused; and a proven position
+keeps the first proof.
 """
 
 from __future__ import annotations
@@ -110,7 +110,11 @@ class PositionSearches(SharedBatches):
         """
         super().__init__(spec, evaluator, trees, rules)
         # One waiting leaf a tree: other ways to back up differ in nothing that it needs memory for.
-        self.params = params.replace(backup="catch-up", virtual_loss=1.0, look_for_material=False)
+        self.params = params.with_gains(evaluator.piece_gains).replace(
+            backup="catch-up", virtual_loss=1.0
+        )
+        if evaluator.is_uniform:  # as in `Search`
+            self.params = self.params.replace(look_for_material=False)
         self._compiled = compile_settings(self.rules.spec, self.params)
         self._choice = np.zeros(1, CHOICE)
         self._choice[0]["full_share"] = 1.0

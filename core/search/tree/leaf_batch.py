@@ -103,11 +103,7 @@ def fill(
             found = descend(t, s, g, w, scratch, b.paths, row)
             length = np.int64(w.path_info[0]["length"])
             if found == LEAF:
-                store_leaf(t, e, w, b, row)
-                if not uniform:
-                    at = np.int64(w.path_info[0]["root_at"]) + length
-                    leaf = np.int64(b.leaves[row])
-                    b.gains[row] = material_gains(t, s, g, w, scratch, leaf, at, b.move_gains, row)
+                store_leaf(t, e, s, g, w, b, scratch, row, uniform)
                 row += 1
                 made += 1
             elif found == COLLISION:
@@ -142,14 +138,28 @@ def fill(
 
 
 @borrowing
-def store_leaf(t: Tables, e: InputTables, w: Descent, b: LeafBatch, row: Number) -> None:
-    """Write the leaf of the last descent and its planes to a row of the batch."""
+def store_leaf(
+    t: Tables,
+    e: InputTables,
+    s: Settings,
+    g: Arrays,
+    w: Descent,
+    b: LeafBatch,
+    scratch: Scratch,
+    row: Number,
+    uniform: Number,
+) -> None:
+    """Write the leaf of the last descent, its planes and, unless `uniform` is 1, the material that its
+    moves gain to a row of the batch."""
     info = w.path_info[0]
     length = np.int64(info["length"])
+    leaf = np.int64(info["leaf"])
     at = np.int64(info["root_at"]) + length
     b.positions[row] = w.line[at]
-    b.leaves[row] = info["leaf"]
+    b.leaves[row] = leaf
     b.lengths[row] = length
+    if not uniform:
+        b.gains[row] = material_gains(t, s, g, w, scratch, leaf, at, b.move_gains, row)
     if b.planes.shape[0] > 0:
         encode_into(t, e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numba
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
-from variant_ai.core.inference import RandomEvaluator
+from variant_ai.core.inference import Evaluation, RandomEvaluator
 from variant_ai.core.jit import functions
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.forest.forest_arrays import ENDED
@@ -19,14 +21,33 @@ from variant_ai.core.search.forest.forest_search import (
 from variant_ai.plugins import registry
 
 
+class Indifferent(RandomEvaluator):
+    """Finds everything even, and all moves alike."""
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        found = super().evaluate(planes)
+        return Evaluation(found.value * 0, found.policy * 0)
+
+
 def forest(
-    variant: str, games: int, *, gumbel: bool = True, max_plies: int = 30, nodes: int = 16
+    variant: str,
+    games: int,
+    *,
+    gumbel: bool = True,
+    max_plies: int = 30,
+    nodes: int = 16,
+    material: bool | None = None,
 ) -> ForestSearch:
     spec = registry().variant(variant)
     encoder = Encoder(spec)
-    net = RandomEvaluator(encoder.shape, encoder.actions)
+    net = (Indifferent if material is not None else RandomEvaluator)(encoder.shape, encoder.actions)
     settings = ForestSettings(
-        gumbel=gumbel, nodes=nodes, considered=8, noise=False, max_plies=max_plies
+        gumbel=gumbel,
+        nodes=nodes,
+        considered=8,
+        noise=False,
+        max_plies=max_plies,
+        look_for_material=bool(material),
     )
     return ForestSearch(spec, net, settings, games)
 
@@ -60,6 +81,25 @@ def test_a_game_is_the_same_position_by_position(variant: str, gumbel: bool) -> 
             assert one.weights.tolist() == expected.weights.tolist()
             assert one.root_value == pytest.approx(expected.root_value)
         game.push(expected.move)
+
+
+def test_material_at_leaves_counts_if_it_is_asked_for() -> None:
+    """A chariot that hangs is taken. Trees do not disturb one another when
+    lines of captures go beyond the last ply of their games."""
+    hanging = "3aka3/9/9/r8/9/9/9/R8/9/3K5 w - - 0 1"
+    values = []
+    for material in (False, True):
+        trees = forest("xiangqi", 3, material=material, max_plies=12)
+        for tree in range(3):
+            trees.start(tree, Game(trees.rules, hanging), tree, 0)
+        games: dict[int, list[tuple[int, float]]] = {0: [], 1: [], 2: []}
+        for one in searched(trees):
+            games[one.game].append((one.move, one.root_value))
+        assert games[0] == games[1] == games[2]
+        values.append(games[0][0][1])
+        taken = trees.rules.uci(games[0][0][0]) == "a3a7"
+        assert taken or not material
+    assert values[0] == 0 < values[1]
 
 
 def test_more_moves_than_one() -> None:
