@@ -147,7 +147,7 @@ _MOVED = (
     (
         "core.engine",
         "core.engine",
-        "player=engine searcher=running_search control=command_queue models=packaged_nets workshop=engine_builder table=current_game lines=line_io replay=protocol_log service=json_service inbox=command_queue loading=running_search",
+        "player=engine searcher=running_search control=search_signals models=packaged_nets workshop=engine_builder table=current_game lines=line_io replay=protocol_log service=json_service inbox=search_signals command_queue=search_signals loading=running_search",
     ),
     (
         "core.engine",

@@ -272,7 +272,7 @@ class SkipList:
         self.file: IO[str] | None = None
 
     def add(self, skip: Skip) -> None:
-        """Add a skip. Raises DataError for errors such as a full disk."""
+        """Add a skip. Raises DataError for errors such as a full disk; an empty list is removed."""
         with self._named_errors():
             if self.file is None:
                 self.file = open(self.path, self.mode, encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
@@ -304,10 +304,22 @@ class SkipList:
         try:
             yield
         except OSError as error:
+            self._close_and_drop_empty()
             raise DataError(
                 f"cannot write the list of skipped games {self.path}: "
                 f"{os_reason(error, Path(self.path))}"
             ) from error
+
+    def _close_and_drop_empty(self) -> None:
+        """Close the file after an error, and delete it if it is empty."""
+        file, self.file = self.file, None
+        if file is None:
+            return
+        with contextlib.suppress(OSError):
+            file.close()
+        with contextlib.suppress(OSError):
+            if self._exists() and not os.path.getsize(self.path):
+                os.unlink(self.path)
 
     def drop_old(self) -> None:
         """Delete the list of an earlier store with the same name if there is no skip now."""

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.engine.answers import Answer, infos_of
-from variant_ai.core.engine.command_queue import SearchSignals
 from variant_ai.core.engine.commands import Go, SetPosition
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
 from variant_ai.core.engine.protocols.uci import Info
@@ -25,6 +24,7 @@ from variant_ai.core.engine.running_search import (
     loading_deadlines,
     run_search,
 )
+from variant_ai.core.engine.search_signals import SearchSignals
 from variant_ai.core.errors import UnknownNameError, VariantAIError
 
 if TYPE_CHECKING:

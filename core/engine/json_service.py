@@ -273,6 +273,9 @@ def check(given: Any, actions: Collection[str] = ()) -> dict[str, Any]:
         raise DataError(f"a query is a JSON object, not {json.dumps(given)[:60]}")
     words: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     action = words.get("action")
+    name = words.get("id", "")
+    if not isinstance(name, str | int) or isinstance(name, bool):
+        raise DataError(f"id: {json.dumps(name)[:60]} where text or a whole number is expected")
     if action is None and "layer" in words:
         raise DataError("layer: a field of the action `layer`, not of a query")
     if action in ACTIONS:  # other fields have no meaning

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from variant_ai.core.engine.command_queue import SearchSignals
 from variant_ai.core.engine.commands import Go
+from variant_ai.core.engine.search_signals import SearchSignals
 
 if TYPE_CHECKING:
     from variant_ai.core.search.interface import BaseSearch

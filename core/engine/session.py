@@ -17,7 +17,6 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from variant_ai.core.engine.answers import Answer, debug_line, infos_of, resigns
-from variant_ai.core.engine.command_queue import QueuedCommand, SearchSignals
 from variant_ai.core.engine.commands import (
     BanMoves,
     Command,
@@ -42,6 +41,7 @@ from variant_ai.core.engine.line_io import MAX_LINE, InputLine, LineWriter
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
 from variant_ai.core.engine.protocols.engine_options import SHUFFLED, VARIANT
 from variant_ai.core.engine.protocols.uci import Dialect, Identity, shown
+from variant_ai.core.engine.search_signals import QueuedCommand, SearchSignals
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.factories import DIALECTS
 from variant_ai.core.system import compilation_progress as compilation
@@ -93,6 +93,8 @@ class Session:
         self._queue: SimpleQueue[QueuedCommand] = SimpleQueue()
         self._read, self._done = 0, 0
         """Characters of the lines that the reading thread queued, and that the working thread took."""
+        self._asked, self._taken = 0, 0
+        """Commands that get an answer even after `quit`: queued, and taken."""
         self._is_cut_off = False
         """True if nobody reads any more answers."""
         self._progress_lock = threading.Lock()
@@ -217,6 +219,7 @@ class Session:
 
     def _put(self, command: Command, at: float = 0.0, number: int = 0, size: int = 0) -> None:
         self._read += size
+        self._asked += not isinstance(command, Go | Ignored)
         self._queue.put(QueuedCommand(command, number, at, size))
 
     def _put_pending(self, command: IsReady | Go, at: float = 0.0, number: int = 0) -> None:
@@ -254,7 +257,7 @@ class Session:
     def _quit(self) -> None:
         """Stop searching and leave after the answers to earlier commands."""
         self.signals.leave()
-        if not self._queue.empty():
+        if self._asked > self._taken:
             self._patience = PATIENCE
         self._put(Quit())
 
@@ -290,6 +293,7 @@ class Session:
         while True:
             command, number, at, size = self._queue.get()
             self._done += size
+            self._taken += not isinstance(command, Go | Ignored)
             if isinstance(command, Quit):
                 self.engine.close()
                 return

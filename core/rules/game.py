@@ -237,28 +237,26 @@ class Game:
         return all(self.rules.in_check(p) for p in self.positions[first : last + 1][::-1][::2])
 
     def _perpetual_chase(self, first: int) -> Outcome | None:
-        """Return the judge's verdict on the moves since position `first`.
+        """Return the judge's verdict on the moves since position `first` if it is a perpetual chase, else
+        None. Fairy-Stockfish judges where the rules do not know.
 
         The judge gets only the moves of the cycle, which the rule is about: Fairy-Stockfish would
         not see a chase if the move that entered the cycle was no chase.
         """
         moves = [self.rules.uci(move) for move in self.moves[first:]]
-        judge = self.judge or _judge_of(self.rules)
-        return judge.judge_cycle(self.rules.fen(self.positions[first]), moves)
+        fen = self.rules.fen(self.positions[first])
+        verdict = (self.judge or self.rules).judge_cycle(fen, moves)
+        if verdict is None and self.judge is None and self.rules.spec.fairy is not None:
+            verdict = _fairy_judge(self.rules).judge_cycle(fen, moves)
+        return verdict if verdict is not None and verdict.reason == "perpetual chase" else None
 
 
 _UCI = UciNotation()
 _judges: WeakKeyDictionary[Rules, CycleJudge] = WeakKeyDictionary()
 
 
-def _judges_itself(rules: Rules) -> bool:
-    return type(rules).judge_cycle is not Rules.judge_cycle
-
-
-def _judge_of(rules: Rules) -> CycleJudge:
-    """The rules engine if it can judge, else Fairy-Stockfish, one for each rules object."""
-    if _judges_itself(rules):
-        return rules
+def _fairy_judge(rules: Rules) -> CycleJudge:
+    """Fairy-Stockfish as judge, one for each rules object."""
     if rules not in _judges:
         from variant_ai.core.rules.fairy.fairy_rules import FairyRules
 
@@ -269,14 +267,14 @@ def _judge_of(rules: Rules) -> CycleJudge:
 def load_judge(rules: Rules) -> None:
     """Load the judge of perpetual chases if the spec forbids them; at the first repetition it
     would take most of a second and block all threads."""
-    if rules.spec.rules.repetition.perpetual_chase != "none":
-        _judge_of(rules)
+    if rules.spec.rules.repetition.perpetual_chase != "none" and rules.spec.fairy is not None:
+        _fairy_judge(rules)
 
 
 def _require_judge(rules: Rules) -> None:
     """Raise SpecError if there is no judge of chases, before a game needs it."""
     spec = rules.spec
-    if spec.fairy is None and not _judges_itself(rules):
+    if spec.fairy is None and type(rules).judge_cycle is Rules.judge_cycle:
         raise SpecError(
             f"variant {spec.variant!r} has `perpetual_chase: {spec.rules.repetition.perpetual_chase}`"
             " but no `fairy:` name for a judge of chases; add one or use `none`"

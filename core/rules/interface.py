@@ -110,7 +110,7 @@ class Rules(ABC):
         return 0
 
     def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:
-        """Return the outcome of a repeated position if one side chased all the time, else None; an engine
-        that does not override this leaves it to Fairy-Stockfish. moves: UCI, from `fen` to the
+        """Return the outcome of a repeated position if one side chased all the time; None if it did not, or
+        if this engine does not know: then Fairy-Stockfish is asked. moves: UCI, from `fen` to the
         repetition."""
         return None

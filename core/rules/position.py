@@ -29,6 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import array, element
+from variant_ai.core.renamed import moved_names
+
+__getattr__ = moved_names(__name__, {"view": "variant_ai.core.spec.zones"})
 
 MAX_SQUARES = 128
 MAX_LAST_MOVES = 8

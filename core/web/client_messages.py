@@ -7,9 +7,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    create_model,
+)
 
 from variant_ai.core.errors import DataError, SettingError, unknown
 from variant_ai.core.system.checked_models import checked
@@ -130,8 +137,19 @@ def _line(most: int) -> Any:
     return Annotated[str, Field(max_length=most), AfterValidator(_printable)]
 
 
+def _at_most(most: int, least: int = 0) -> Any:
+    """Check the length of a list or a mapping first: pydantic would look for every fault in all of it."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, list | dict) and not least <= len(value) <= most:
+            raise ValueError(f"{len(value)} where {least} to {most} are accepted")
+        return value
+
+    return BeforeValidator(check)
+
+
 def _moves(most: int) -> Any:
-    return Annotated[list[_line(20)], Field(max_length=most)]  # type: ignore[misc]
+    return Annotated[list[_line(20)], Field(max_length=most), _at_most(most)]  # type: ignore[misc]
 
 
 Name: Any = _line(200)
@@ -151,9 +169,9 @@ KINDS: dict[str, Any] = {
     "text": _line(4_000),
     "long": Annotated[str, Field(max_length=100_000, pattern=r"^[^\x00]*$")],
     "moves": _moves(MAX_MOVES),
-    "lines": Annotated[list[_moves(64)], Field(max_length=64)],  # type: ignore[misc]
-    "tags": Annotated[dict[Tag, Name], AfterValidator(_with_result)],
-    "clock": dict[Literal["left", "increment"], Seconds],
+    "lines": Annotated[list[_moves(64)], Field(max_length=64), _at_most(64)],  # type: ignore[misc]
+    "tags": Annotated[dict[Tag, Name], AfterValidator(_with_result), _at_most(len(get_args(Tag)))],
+    "clock": Annotated[dict[Literal["left", "increment"], Seconds], _at_most(2, 1)],
     "seconds": Seconds,
     "count": Annotated[int, Field(ge=1, le=MAX_ID)],
     "number": Annotated[int, Field(ge=0, le=MAX_ID)],
@@ -205,9 +223,14 @@ def read_message(text: str, limits: VisitorLimits) -> ClientMessage:
         raise DataError("id: a whole number from 0 is expected")
     if not isinstance(name, str) or name not in MODELS:
         raise MessageError(id, unknown("type", str(name)[:40], sorted(MODELS)))
+    for field in given:
+        if field not in MODELS[name].model_fields:
+            raise MessageError(id, unknown("field", field[:40], sorted(MODELS[name].model_fields)))
     try:
         message = checked(MODELS[name], given, name)
     except (SettingError, RecursionError) as error:  # lists in lists cannot be shown
         raise MessageError(id, str(error)) from None
     fields = message.model_dump(exclude_none=True, exclude={"id", "type"})
+    if fields.get("seconds", 0.0) > limits.seconds:
+        raise MessageError(id, f"seconds: a number from 0 to {limits.seconds:g} is expected")
     return ClientMessage(id, name, fields)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from variant_ai.core.web.client_messages import MESSAGES, MODELS
+from variant_ai.core.web.web_settings import VisitorLimits
 
 ASYNCAPI = "3.0.0"
 ABOUT = (
@@ -15,14 +16,15 @@ ABOUT = (
 )
 
 
-def protocol_document() -> dict[str, Any]:
-    """Return the AsyncAPI document."""
+def protocol_document(limits: VisitorLimits | None = None) -> dict[str, Any]:
+    """Return the AsyncAPI document. limits: those of a server; None: the usual ones."""
+    seconds = {"type": "number", "minimum": 0, "maximum": (limits or VisitorLimits()).seconds}
     messages = {
         name: {
             "name": name,
             "summary": kind.about,
             "description": f"The answer has {kind.answer}.",
-            "payload": MODELS[name].model_json_schema(),
+            "payload": _schema(name, seconds),
         }
         for name, kind in MESSAGES.items()
     }
@@ -56,3 +58,11 @@ def protocol_document() -> dict[str, Any]:
             }
         },
     }
+
+
+def _schema(name: str, seconds: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of a type of message. seconds: that of the field of this name."""
+    schema = MODELS[name].model_json_schema()
+    if "seconds" in schema["properties"]:
+        schema["properties"]["seconds"] = seconds
+    return schema

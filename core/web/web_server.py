@@ -88,7 +88,7 @@ def make_app(settings: WebSettings, room: WorkRoom) -> ASGIApp:
     async def file(request: Request) -> Response:
         name = request.path_params["name"]
         if name == PROTOCOL:
-            return JSONResponse(protocol_document())
+            return JSONResponse(protocol_document(settings.limits))
         if name == SCHEMA.name:
             return FileResponse(SCHEMA, media_type="application/json")
         if name not in FILES or not (STATIC / name).is_file():

@@ -96,6 +96,15 @@ def test_gives_up_after_tries_without_progress(server: FlakyServer) -> None:
         read(server, attempts=3)
 
 
+def test_a_server_without_ranges_that_always_breaks_off_is_given_up(server: FlakyServer) -> None:
+    """The same bytes again are no progress."""
+    server.ranges = False
+    server.faults[PATH] = [30] * 50
+    with pytest.raises(RemoteError, match="3 attempts failed"):
+        read(server, attempts=3)
+    assert len(server.asked(PATH)) == 4
+
+
 def test_a_silent_server_is_reported(server: FlakyServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message names the address and how long it was waited for; each attempt before it is reported."""
     server.silent.add(PATH)

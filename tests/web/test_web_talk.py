@@ -78,11 +78,13 @@ BAD = [
     ('{"id": 1, "type": "position", "variant": "chess", "moves": ["e2e5"]}', "illegal uci move"),
     ('{"id": 1, "type": "position", "variant": "chess", "fen": "<b>"}', "FEN"),
     ('{"id": 1, "type": "position", "variant": "chess", "fen": "a\\u0000"}', "printable"),
-    ('{"id": 1, "type": "position", "variant": "chess", "evil": 1}', "unknown key 'evil'; accepted: fen"),
+    ('{"id": 1, "type": "position", "variant": "chess", "evil": 1}', "unknown field 'evil'; accepted: fen"),
     ('{"id": 1, "type": "search", "variant": "chess", "nodes": 0}', "nodes: Input should be greater than or equal to 1"),
     ('{"id": 1, "type": "search", "variant": "chess", "nodes": 1.5}', "nodes: Input should be a valid integer"),
     ('{"id": 1, "type": "search", "variant": "chess", "seconds": -1}', "greater than or equal to 0"),
     ('{"id": 1, "type": "search", "variant": "chess", "seconds": 1e99}', "less than or equal to 1000000"),
+    ('{"id": 1, "type": "search", "variant": "chess", "seconds": 900}', "seconds: a number from 0 to"),
+    ('{"id": 1, "type": "search", "variant": "chess", "clock": {}}', "0 where 1 to 2 are accepted"),
     ('{"id": 1, "type": "search", "variant": "chess", "elo": 9}', "from 800 to 2600"),
     ('{"id": 1, "type": "search", "variant": "chess", "clock": []}', "clock:"),
     ('{"id": 1, "type": "search", "variant": "chess", "net": "/etc/passwd"}', "unknown net"),
@@ -96,11 +98,11 @@ BAD = [
     ('{"id": 1, "type": "pgn", "variant": "chess", "tags": {"White": "\\ud800"}}', "unicode string"),
     ('{"id": 1, "type": "read", "variant": "chess", "text": "nothing"}', "this is no game"),
     ('{"id": 1, "type": "position", "variant": "chess", "moves": %s}' % (["e2e4"] * 5000), "JSON"),
-    (json.dumps({"id": 1, "type": "position", "variant": "chess", "moves": ["e2e4"] * 5000}), "at most 1500 items"),
+    (json.dumps({"id": 1, "type": "position", "variant": "chess", "moves": ["e2e4"] * 5000}), "5000 where 0 to 1500 are accepted"),
     (json.dumps({"id": 1, "type": "spec", "text": "a" * 200_000}), "at most 100000 characters"),
     ('{"id": 1, "type": "hello", "a": ' + "[" * 100_000, "no JSON"),
     ('{"id": 1, "type": "hello", "a": 1, "\\ud800": 1}', "unicode string"),
-    (json.dumps({"id": 1, "type": "hello", "a" * 300_000: 1}), "unknown key 'aaa"),
+    (json.dumps({"id": 1, "type": "hello", "a" * 300_000: 1}), "unknown field 'aaa"),
     (json.dumps({"id": 1, "type": "pgn", "variant": "chess", "tags": {"Result": "2-0"}}), "0-1, 1/2-1/2"),
     (json.dumps({"id": 1, "type": "read", "variant": "chess", "text": "x" * 500_000}), "at most 400000"),
 ]  # fmt: skip
@@ -238,6 +240,7 @@ def test_the_protocol_is_described(server: Server) -> None:
     messages = document["channels"]["talk"]["messages"]
     assert set(messages) == {*MESSAGES, "answer"}
     assert messages["search"]["payload"]["required"] == ["id", "type", "variant"]
+    assert messages["search"]["payload"]["properties"]["seconds"]["maximum"] == 5
     assert messages["layer"]["payload"]["properties"]["layer"]["anyOf"][0]["minimum"] == 0
 
 

@@ -33,20 +33,23 @@ class UciOption:
 
 _VARIANT_FILE = "variantpath"
 """Option of Fairy-Stockfish: a file that defines variants."""
-_OPTION_WORDS = re.compile(r" (name|type|default|min|max|var)(?= |$)")
+_OPTION = re.compile(r"option name (.+?) type (\S+)(.*)")
+_OPTION_WORDS = re.compile(r" (default|min|max|var)(?= |$)")
 NO_MOVES = ("(none)", "0000", "(null)", "NULL", "none", "")
 """Texts that engines write instead of a move if they find none."""
 
 
 def parse_option(line: str) -> UciOption | None:
     """Parse `option name N type T [default D] [var V]…`; names and values may contain spaces."""
-    _, *parts = _OPTION_WORDS.split(" ".join(line.split()))
+    declared = _OPTION.match(" ".join(line.split()))
+    if declared is None:
+        return None
+    name, kind, rest = declared.groups()
+    _, *parts = _OPTION_WORDS.split(rest)
     words, texts = parts[::2], [text.strip() for text in parts[1::2]]
     found = dict(zip(reversed(words), reversed(texts), strict=True))  # the first of equal words
-    if not found.get("name") or not found.get("type"):
-        return None
     choices = [text for word, text in zip(words, texts, strict=True) if word == "var"]
-    return UciOption(found["name"], found["type"], found.get("default", ""), tuple(choices))
+    return UciOption(name, kind, found.get("default", ""), tuple(choices))
 
 
 def parse_ucci_option(line: str) -> UciOption | None:

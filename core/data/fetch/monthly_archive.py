@@ -32,6 +32,7 @@ from variant_ai.core.data.store.store_writer import Mode, StoreWriter
 from variant_ai.core.data.store.stored_moves import RulesCodec
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.files import naming
 
 MONTH_ATTEMPTS = 2
 """Number of times a month is read before a wrong checksum is final."""
@@ -119,7 +120,9 @@ class Fetcher:
     def _month(self, file: MonthlyFile) -> MonthReport:
         problem = ""
         for _ in range(MONTH_ATTEMPTS):
-            with tempfile.TemporaryFile(dir=self.store.parent) as archive:
+            with naming(self.store, self.store.parent):
+                file_beside = tempfile.TemporaryFile(dir=self.store.parent)  # noqa: SIM115
+            with file_beside as archive:
                 resumed = self.fetch_file(file.url, archive)
                 size = archive.tell()
                 problem = _wrong(file, archive)

@@ -65,23 +65,32 @@ def fetch(
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise DataError(f"{url!r} is not a web address; accepted: http:// and https://")
     validator = ""
-    resumed = failed = 0
+    whole: int | None = None  # bytes of the whole file
+    resumed = failed = furthest = 0
     since = time.monotonic()  # of the last byte, or of the first request
     while True:
         received = file.tell()
         status, pause = None, 0.0
         try:
             with _request(url, received, validator, timeout) as response:
+                length = response.headers.get("Content-Length", "")
                 if response.status != 206:
                     validator = _validator(response.headers)
                     received = file.seek(0)
                     file.truncate()
-                length = response.headers.get("Content-Length", "")
+                    whole = None
                 size = received + int(length) if length.isdigit() else None
+                if None not in (size, whole) and size != whole:
+                    raise RemoteError(
+                        f"{url} changed while it was read, from {whole:,} to "
+                        f"{counted(size or 0, 'byte')}; start again"
+                    )
+                whole = whole if size is None else size
                 while part := response.read1(_STEP):
                     _write(file, part, url)
                     received += len(part)
-                    failed, since = 0, time.monotonic()
+                    if received > furthest:  # not the bytes of a file that is sent again
+                        furthest, failed, since = received, 0, time.monotonic()
                     on_bytes(received, size)
             if size is None or received >= size:
                 return resumed
@@ -91,6 +100,8 @@ def fetch(
         except urllib.error.HTTPError as error:
             error.close()  # closes the connection
             status, pause = error.code, _retry_after(error.headers)
+            if status == 416 and error.headers.get("Content-Range", "") == f"bytes */{received}":
+                return resumed  # nothing is missing
             if status not in _RETRIED:
                 words = http.client.responses.get(status, "")
                 message = f"{url} cannot be read: status {status} {words}".rstrip()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -60,7 +61,8 @@ def gather_games(
     else:
         chosen = [np.asarray(games)]
     firsts, skipped, plies, start_of, results, origins, visits = [], [], [], [], [], [], []
-    targets: list[tuple[Floats, NDArray[np.uint8]]] = []
+    targets: list[Callable[[], tuple[Floats, NDArray[np.uint8]]]] = []
+    has_targets = draw_value != 0
     code_base = start_base = 0
     for number, (store, indices) in enumerate(zip(listed, chosen, strict=True)):
         every = np.arange(len(store.results)) if indices is None else np.asarray(indices)
@@ -73,7 +75,9 @@ def gather_games(
             before = np.concatenate([[0], np.cumsum(~np.isnan(searched))])
             known |= before[offsets[every + 1]] > before[offsets[every] + openings[every]]
         kept = every[known & (sampled[every] > 0)]
-        targets.append(_targets_of(store, kept, offsets, openings, searched))
+        targets.append(partial(_targets_of, store, kept, offsets, openings, searched))
+        unknown = np.abs(store.results[kept]) > 1
+        has_targets |= searched is not None or store.trains is not None or bool(unknown.any())
         firsts.append(offsets[kept] + code_base)
         skipped.append(openings[kept])
         plies.append(sampled[kept])
@@ -90,7 +94,10 @@ def gather_games(
             "no position to sample: no chosen game has a result and a move after its opening"
         )
     blocks = np.arange(0, cumulative[-1], BLOCK)
-    joined_targets = _joined_targets(targets, value_labels, draw_value)
+    joined_targets = None
+    if has_targets:
+        made = [target() for target in targets]
+        joined_targets = _joined_targets(made, value_labels, draw_value)
     arrays = Games(
         codes=_joined([store.codes for store in listed], np.uint16),
         first_code=_joined(firsts, np.int64),

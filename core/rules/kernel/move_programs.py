@@ -123,11 +123,18 @@ def forced_squares(geometry: Geometry, kind: PieceType, colour: int) -> frozense
         squares = frozenset(
             square
             for square in range(geometry.squares)
-            if not any(piece_paths(geometry, kind, colour, square))
+            if _is_stuck(geometry, kind, colour, square)
         )
     else:
         squares = geometry.zone(promotes.at if promotes.must is True else promotes.must, colour)
     return squares if within is None else squares & geometry.zone(within, colour)
+
+
+def _is_stuck(geometry: Geometry, kind: PieceType, colour: int, square: int) -> bool:
+    try:
+        return not any(piece_paths(geometry, kind, colour, square))
+    except SpecError:  # a ride that leaves its zone and comes back, for `engine: fairy`
+        return False
 
 
 def _path(
