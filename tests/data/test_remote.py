@@ -102,7 +102,7 @@ def test_a_server_without_ranges_that_always_breaks_off_is_given_up(server: Flak
     server.faults[PATH] = [30] * 50
     with pytest.raises(RemoteError, match="3 attempts failed"):
         read(server, attempts=3)
-    assert len(server.asked(PATH)) == 4
+    assert len(server.asked(PATH)) == 3
 
 
 def test_a_silent_server_is_reported(server: FlakyServer, monkeypatch: pytest.MonkeyPatch) -> None:
