@@ -251,8 +251,8 @@ def activity_picture(sets: Mapping[str, DataSet]) -> Picture | None:
         named = found.games - found.nameless
         games = round(share * named)
         counts[name] = [
-            Count("with one of the most active fifth", games, share),
-            Count("without", named - games, 1 - share),
+            Count("an active player plays", games, share),
+            Count("none plays", named - games, 1 - share),
         ]
     caption = "; ".join(
         f"{name}: one of the {found.top_fifth_players:,} most active players, a fifth of all, "
