@@ -51,6 +51,8 @@ def test_handshake_reads_name_and_options() -> None:
         ("option name Clear Hash type button", "Clear Hash", "button", "", ()),
         ("option name Book File type string default a b c", "Book File", "string", "a b c", ()),
         ("option name Book type string default", "Book", "string", "", ()),
+        ("option name Log file name type string default x", "Log file name", "string", "x", ()),
+        ("option name max var type spin default 3", "max var", "spin", "3", ()),
         ("option name V type combo default a b var a b var c", "V", "combo", "a b", ("a b", "c")),
     ],
 )
