@@ -89,7 +89,7 @@ class LazyEntry(Entry):
             ) from error
 
     def made(self, noun: str, kind: type, *given: object) -> Any:
-        """Return what the target makes, an object of the type; noun: what it is to be.
+        """Return the object of the type that the target makes; noun: its name in messages.
 
         A target that needs nothing may be the object itself. Raises PluginError naming plugin and target;
         a VariantAIError is meant for the user and passes.

@@ -123,7 +123,7 @@ class Registry(PluginHost):
             made.setdefault(one.name, one)
         return made
 
-    # --- what is made of entries ---------------------------------------------------------------
+    # --- made from entries ---------------------------------------------------------------------
 
     def _made(self, noun: str, entries: Iterable[Any], first: Mapping[str, Any] = {}) -> Made[Any]:
         """Objects of entries by name after those of `first`; entries that fail are reported."""

@@ -325,7 +325,7 @@ def _finish(
 
 @contextmanager
 def _refusing(problem: str) -> Iterator[None]:
-    """Raise DataError with the problem, and the first line of the reason, for what onnxruntime does not accept."""
+    """Raise an error of onnxruntime as DataError, with the problem and the first line of the reason."""
     try:
         yield
     except Exception as error:  # onnxruntime raises a class of its own per status code

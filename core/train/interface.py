@@ -60,7 +60,8 @@ class BaseTrainer(ABC):
         workers: Workers = ALONE,
     ) -> None:
         """train: gives batches of `config.batch / config.micro_batches` positions, those of this
-        process if there are several. observer: is called after every step. Raises VariantAIError for a configuration that cannot be trained."""
+        process if there are several. observer: is called after every step. Raises VariantAIError for a
+        configuration that cannot be trained."""
         self.config = config
         self.train = train
         self.validation = validation

@@ -133,7 +133,7 @@ def _printable(text: str) -> str:
 
 
 def _line(most: int) -> Any:
-    """Return the type of a line of text with at most so many characters."""
+    """Return the type of a line of text of at most `most` characters."""
     return Annotated[str, Field(max_length=most), AfterValidator(_printable)]
 
 
@@ -142,7 +142,7 @@ def _at_most(most: int, least: int = 0) -> Any:
 
     def check(value: Any) -> Any:
         if isinstance(value, list | dict) and not least <= len(value) <= most:
-            raise ValueError(f"{len(value)} where {least} to {most} are accepted")
+            raise ValueError(f"{len(value)} entries where {least} to {most} are accepted")
         return value
 
     return BeforeValidator(check)

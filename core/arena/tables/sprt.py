@@ -12,7 +12,7 @@ for each hypothesis, the distribution with its mean score s that fits the result
 ([Empirical-likelihood] section 2.9).
 
 Outcomes are those of pairs of games with colours exchanged (five: pentanomial). All functions
-accept a leading axis of matches, so many can be simulated in one call.
+accept a leading axis of matches, so that one call can simulate many of them.
 """
 
 from __future__ import annotations

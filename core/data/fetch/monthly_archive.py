@@ -138,7 +138,7 @@ class Fetcher:
         raise DataError(f"{problem} after {MONTH_ATTEMPTS} attempts; its games were not kept")
 
     def _import(self, file: MonthlyFile, archive: IO[bytes]) -> tuple[ImportReport, str]:
-        """Import a month; return what was read, and the problem if it was not kept, else `''`."""
+        """Import a month; return the report of the import, and why it was not kept, else `''`."""
         mode: Mode = "append" if self.store.exists() else "new"
         writer = StoreWriter(
             self.store,

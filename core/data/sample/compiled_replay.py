@@ -326,8 +326,8 @@ def fill_choices(
 ) -> Number:
     """Fill choices and shares of the same samples after `fill`, from the visits of searches.
 
-    `visits` are of the plies of `games.codes`. Writes choices [B, K] and shares [B, K], padded with action 0 of
-    share 0, and sets `actions` to the choice of the greatest share, the first of several. Without
+    `visits` are of the plies of `games.codes`. Writes choices [B, K] and shares [B, K], padded with
+    action 0 of share 0, and sets `actions` to the choice of the greatest share, the first of several. Without
     visits the action set by `fill` has the whole share. Returns and `failed` as of `fill`.
 
     This is a separate pass, so that training on moves is not slowed down.

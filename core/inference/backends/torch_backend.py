@@ -117,8 +117,9 @@ class TorchEvaluator(Evaluator):
     ) -> TorchEvaluator:
         """Load the net of an fp32 ONNX file, of a checkpoint, or of the newest one of a run directory.
 
-        spec: of the game; the net may see it by a spec of its own (`ModelInfo.own_spec`). Raises DataError (no checkpoint, damaged, of another variant or
-        encoding; an ONNX file that does not describe its net) and the errors of the constructor.
+        spec: of the game; the net may see it by a spec of its own (`ModelInfo.own_spec`). Raises DataError
+        (no checkpoint, damaged, of another variant or encoding; an ONNX file that does not describe its
+        net) and the errors of the constructor.
         """
         file, folder = _find_net(path)
         if file is None:

@@ -320,9 +320,9 @@ class SlowSelfPlay(BaseSelfPlay):
     Its policy targets are visits. It is slow: a position takes Fairy-Stockfish milliseconds.
 
     The search is PUCT with `search.nodes` visits for each move (`plain_search`). The settings of
-    the Gumbel search, `forced_playouts`, `full_share`, `fast_nodes` and `look_for_material` are ignored, and so are
-    `temperature` and `temperature_end`: moves are sampled in proportion to their visits. No side
-    resigns.
+    the Gumbel search, `forced_playouts`, `full_share`, `fast_nodes` and `look_for_material` are
+    ignored, and so are `temperature` and `temperature_end`: moves are sampled in proportion to their
+    visits. No side resigns.
     """
 
     evaluations = 0

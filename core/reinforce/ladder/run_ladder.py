@@ -116,7 +116,8 @@ class RunLadder:
 
         evaluator_of: returns the evaluator of an earlier generation; both belong to the caller.
         cpu_seconds: spent by the run so far; games: those of self-play in that time. If `cpu_seconds`
-        is given, matches that would exceed `cpu_share` of it are left out, except the one of the gate. Raises DataError if an evaluator does not fit the variant.
+        is given, matches that would exceed `cpu_share` of it are left out, except the one of the gate.
+        Raises DataError if an evaluator does not fit the variant.
         """
         opponents: list[Opponent] = [*self.pairings(generation)]
         if generation % self.settings.ladder.every == 0 and self.settings.ladder.games:

@@ -296,7 +296,7 @@ def chosen_edge(
     n = np.int64(record["count"])
     slots = np.int64(record["slots"])
     if s[0]["solver"] and record["proof"] != UNPROVEN:
-        # won by a lost child, lost by won ones, drawn by a drawn one
+        # a won root has a lost child, a lost one only won ones, a drawn one a drawn child
         edge = proven_edge(g, root, LOST + WON - np.int64(record["proof"]))
         if edge != NO_EDGE:
             return edge
