@@ -12,11 +12,14 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.errors import SettingError, UnknownNameError
 from variant_ai.core.spec.schema import GREATEST_GAIN, SearchWords, VariantSpec
 from variant_ai.core.spec.search_settings import SEARCH_SETTINGS, SearchSettings, setting
+
+if TYPE_CHECKING:
+    from variant_ai.core.inference.interface import Evaluator
 
 DEFAULT_SET = "default"
 """Name of the settings in a spec's `search:`, beside the names in its `settings:`."""
@@ -52,9 +55,14 @@ class SearchParams(SearchSettings):
                 )
         object.__setattr__(self, "piece_gains", gains)
 
-    def with_gains(self, gains: Mapping[str, float]) -> SearchParams:
-        """Return these settings with the `piece_gains` of an evaluator, unless they have their own."""
-        return self.replace(piece_gains=gains) if gains and not self.piece_gains else self
+    def fitted_to(self, evaluator: Evaluator) -> SearchParams:
+        """Return these settings with the evaluator's `piece_gains`, unless they have their own. If it finds
+        all positions alike (`is_uniform`), leaves are expanded without a search for material."""
+        if evaluator.is_uniform:
+            return self.replace(look_for_material=False)
+        if evaluator.piece_gains and not self.piece_gains:
+            return self.replace(piece_gains=evaluator.piece_gains)
+        return self
 
     @classmethod
     def of(cls, spec: VariantSpec, settings: str = DEFAULT_SET, **overrides: Any) -> SearchParams:

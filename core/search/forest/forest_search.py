@@ -131,8 +131,8 @@ class ForestSearch(SharedBatches):
         super().__init__(spec, evaluator, games, rules)
         self.settings = settings
         own = self.rules.spec
-        self._compiled = _compiled_settings(own, settings, settings.fpu_reduction)
-        self._noisy = _compiled_settings(own, settings, 0.0)
+        self._compiled = _compiled_settings(own, evaluator, settings, settings.fpu_reduction)
+        self._noisy = _compiled_settings(own, evaluator, settings, 0.0)
         self._choice = _choice_of(own, settings)
         fast = int(self._choice[0]["fast_nodes"])
         table = np.concatenate(
@@ -255,8 +255,11 @@ class ForestSearch(SharedBatches):
         ]
 
 
-def _compiled_settings(spec: VariantSpec, settings: ForestSettings, reduction: float) -> Settings:
-    compiled = compile_settings(spec, params_of(spec, settings, reduction))
+def _compiled_settings(
+    spec: VariantSpec, evaluator: Evaluator, settings: ForestSettings, reduction: float
+) -> Settings:
+    params = params_of(spec, settings, reduction).fitted_to(evaluator)
+    compiled = compile_settings(spec, params)
     record = compiled[0]
     record["chase_loses"] = 0
     record["improved"] = settings.gumbel

@@ -63,7 +63,7 @@ def gather_leaves(
                 break
             found = descend(t, s, g, w, k, b.paths, row)
             if found == LEAF:
-                store_leaf(t, e, s, g, w, b, k, row, np.int64(0))
+                store_leaf(t, e, s, g, w, b, k, row)
                 owners[row] = i
                 row += 1
                 break

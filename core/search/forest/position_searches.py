@@ -110,11 +110,7 @@ class PositionSearches(SharedBatches):
         """
         super().__init__(spec, evaluator, trees, rules)
         # One waiting leaf a tree: other ways to back up differ in nothing that it needs memory for.
-        self.params = params.with_gains(evaluator.piece_gains).replace(
-            backup="catch-up", virtual_loss=1.0
-        )
-        if evaluator.is_uniform:  # as in `Search`
-            self.params = self.params.replace(look_for_material=False)
+        self.params = params.fitted_to(evaluator).replace(backup="catch-up", virtual_loss=1.0)
         self._compiled = compile_settings(self.rules.spec, self.params)
         self._choice = np.zeros(1, CHOICE)
         self._choice[0]["full_share"] = 1.0

@@ -103,7 +103,7 @@ def fill(
             found = descend(t, s, g, w, scratch, b.paths, row)
             length = np.int64(w.path_info[0]["length"])
             if found == LEAF:
-                store_leaf(t, e, s, g, w, b, scratch, row, uniform)
+                store_leaf(t, e, s, g, w, b, scratch, row)
                 row += 1
                 made += 1
             elif found == COLLISION:
@@ -147,10 +147,8 @@ def store_leaf(
     b: LeafBatch,
     scratch: Scratch,
     row: Number,
-    uniform: Number,
 ) -> None:
-    """Write the leaf of the last descent, its planes and, unless `uniform` is 1, the material that its
-    moves gain to a row of the batch."""
+    """Write the leaf of the last descent to a row of the batch: its planes, and what its moves gain."""
     info = w.path_info[0]
     length = np.int64(info["length"])
     leaf = np.int64(info["leaf"])
@@ -158,8 +156,7 @@ def store_leaf(
     b.positions[row] = w.line[at]
     b.leaves[row] = leaf
     b.lengths[row] = length
-    if not uniform:
-        b.gains[row] = material_gains(t, s, g, w, scratch, leaf, at, b.move_gains, row)
+    b.gains[row] = material_gains(t, s, g, w, scratch, leaf, at, b.move_gains, row)
     if b.planes.shape[0] > 0:
         encode_into(t, e, w.line, at, b.planes, row, np.int64(0), np.int64(0))
 
