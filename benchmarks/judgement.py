@@ -14,11 +14,16 @@ the mean value for the better side in [-1, 1].
 Blunders: the share of all positions in which the move of a search loses more than 200 centipawns: the
 judge's score of the position, less that of the position after the move, both limited to ±1,000. Judged
 moves are kept in the file of labels too. Errors are 95 % intervals.
+
+With `--check N` the judge is asked again, with N nodes, about the positions that it calls better by 150 to 600
+centipawns. The share that it then calls better for the same side bounds what a net can reach in the table, and
+the last column is of these positions alone. The answers are kept beside the labels, in `labels.N.jsonl`.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -200,7 +205,35 @@ def lost_by(judge: Judge, fen: str, move: str) -> int:
     return max(0, judge.scores[fen] - value)
 
 
-def measure(judge: Judge, model: str, visits: tuple[int, int], evaluator: str) -> None:
+def check(judge: Judge, second: Judge) -> None:
+    """Print how often a judge with more nodes prefers the same side, where the choice is close."""
+    close = [fen for fen in judge.sampled if is_close(judge.scores[fen])]
+    with progress() as bar:
+        task = bar.add_task(f"judging with {second.nodes:,} nodes", total=len(close))
+        for fen in close:
+            second.score(fen, sampled=True)
+            bar.advance(task)
+    print(f"\n| better side, {judge.nodes:,} nodes | positions | the same with {second.nodes:,} |")
+    print("| --- | ---: | ---: |")
+    for least, below in CLASSES[:-1]:
+        fens = [fen for fen in close if least <= abs(judge.scores[fen]) < below]
+        share = Share(sum(agree(judge, second, fen) for fen in fens), len(fens))
+        print(f"| {least} to {below} centipawns | {share.of} | {share.text} |")
+
+
+def is_close(score: int) -> bool:
+    """Return true for a score of the classes below the last."""
+    return CLASSES[0][0] <= abs(score) < CLASSES[-1][0]
+
+
+def agree(judge: Judge, second: Judge, fen: str) -> bool:
+    """Return true if both prefer the same side, or the second was not asked."""
+    return fen not in second.scores or judge.scores[fen] * second.scores[fen] > 0
+
+
+def measure(
+    judge: Judge, second: Judge | None, model: str, visits: tuple[int, int], evaluator: str
+) -> None:
     """Print the rows of one net."""
     spec = registry().variant(judge.variant)
     net = registry().net(spec, Path(model))
@@ -212,15 +245,29 @@ def measure(judge: Judge, model: str, visits: tuple[int, int], evaluator: str) -
         short = [value for value, _ in searched(engine, positions, visits[0])]
         moves = [move for _, move in searched(engine, positions, visits[1])]
     print(f"\n{net_name(str(net))}, {len(fens)} positions\n")
-    print("| better side | positions | visits | sign right | mean value |")
-    print("| --- | ---: | ---: | ---: | ---: |")
-    for (least, below), *rows in zip(
-        CLASSES, values_of(scores, raw), values_of(scores, short), strict=True
-    ):
+    kept = [second is None or agree(judge, second, fen) for fen in fens]
+    head, line = (
+        "| better side | positions | visits | mean value | sign right |",
+        "| --- |" + " ---: |" * 4,
+    )
+    print(head + (f" where {second.nodes:,} nodes agree |" if second else ""))
+    print(line + (" ---: |" if second else ""))
+    agreed = list(itertools.compress(scores, kept))
+    columns = [
+        (
+            number,
+            values_of(scores, values),
+            values_of(agreed, list(itertools.compress(values, kept))),
+        )
+        for number, values in ((1, raw), (visits[0], short))
+    ]
+    for place, (least, below) in enumerate(CLASSES):
         name = f"{least} to {below}" if below < math.inf else f"{least} or more"
-        for number, row in zip((1, visits[0]), rows, strict=True):
+        for number, rows, checked in columns:
+            row = rows[place]
             print(
-                f"| {name} centipawns | {row.right.of} | {number} | {row.right.text} | {row.mean:+.2f} |"
+                f"| {name} centipawns | {row.right.of} | {number} | {row.mean:+.2f} | {row.right.text} |"
+                + (f" {checked[place].right.text} |" if second else "")
             )
     with progress() as bar:
         task = bar.add_task("judging moves", total=len(fens))
@@ -246,24 +293,39 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--judge", default="fairy-stockfish", help="a player, as `match` takes it")
     parser.add_argument("--judge-nodes", type=int, default=100_000, metavar="N")
+    parser.add_argument(
+        "--check", type=int, metavar="N", help="nodes of the judge when asked again"
+    )
     parser.add_argument("--model", action="append", default=[], metavar="NET")
     parser.add_argument(
         "--visits", type=int, nargs=2, default=(200, 1000), metavar=("VALUES", "MOVES")
     )
     parser.add_argument("--evaluator", default="auto")
     given = parser.parse_args()
-    if given.positions < 1 or given.judge_nodes < 1 or min(given.visits) < 1:
+    if min(given.positions, given.judge_nodes, *given.visits) < 1:
         raise SettingError("--positions, --judge-nodes and --visits must be 1 or more")
+    if given.check is not None and given.check <= given.judge_nodes:
+        raise SettingError(
+            f"--check must be more than the {given.judge_nodes:,} nodes of the labels"
+        )
     judge = Judge(given.variant, given.judge, given.judge_nodes, given.labels)
+    second = None
+    if given.check is not None:
+        path = given.labels.with_suffix(f".{given.check}.jsonl")
+        second = Judge(given.variant, given.judge, given.check, path)
     try:
         if given.store is not None:
             sample(judge, given.store, given.positions, given.seed)
         if not judge.sampled:
             raise DataError(f"{given.labels}: it has no labels; give --store")
+        if second is not None:
+            check(judge, second)
         for model in given.model:
-            measure(judge, model, tuple(given.visits), given.evaluator)
+            measure(judge, second, model, tuple(given.visits), given.evaluator)
     finally:
         judge.close()
+        if second is not None:
+            second.close()
 
 
 if __name__ == "__main__":

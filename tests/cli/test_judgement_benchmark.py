@@ -11,7 +11,7 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-from judgement import LIMIT, Judge, Share, lost_by, values_of  # noqa: E402
+from judgement import LIMIT, Judge, Share, agree, check, lost_by, values_of  # noqa: E402
 
 from variant_ai import Position  # noqa: E402
 from variant_ai.core.errors import DataError  # noqa: E402
@@ -49,6 +49,18 @@ def test_a_move_loses_what_the_judge_says(tmp_path: Path) -> None:
     assert lost_by(known, MATE_IN_ONE, "h2h3") == LIMIT + 150
     known.scores[quiet] = -LIMIT
     assert lost_by(known, MATE_IN_ONE, "h2h3") == 0
+
+
+def test_a_second_judge_is_asked_about_close_positions_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = judge(tmp_path / "labels"), judge(tmp_path / "more", a=-40, b=400)
+    first.scores.update(a=200, b=350, c=700, d=20)
+    first.sampled.extend("abcd")
+    check(first, second)  # a program would be asked about c and d, and there is none
+    assert "| 150 to 300 centipawns | 1 | 0.0 " in (shown := capsys.readouterr().out)
+    assert "| 300 to 600 centipawns | 1 | 100.0 " in shown
+    assert [fen for fen in "abcd" if agree(first, second, fen)] == ["b", "c", "d"]
 
 
 def test_labels_are_read_again_and_checked(tmp_path: Path) -> None:
