@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import itertools
 import re
 from bisect import bisect
 from collections.abc import Iterator, Sequence
@@ -115,9 +114,9 @@ def split_stores(stores: Sequence[Store], plan: SplitPlan) -> list[Split]:
     if plan.named:
         subsets = [_named_subsets(store, plan) for store in stores]
     else:
-        keys = [_keys(store, plan.by) for store in stores]
-        ends = np.cumsum([len(each) for each in keys])[:-1]
-        subsets = np.split(_shared_subsets(list(itertools.chain(*keys)), plan), ends)
+        points = [_points(store, plan) for store in stores]
+        ends = np.cumsum([len(each) for each in points])[:-1]
+        subsets = np.split(_shared_subsets(np.concatenate(points), plan), ends)
     splits = [
         Split(*(np.flatnonzero(of == subset).astype(np.int64) for subset in range(len(SUBSETS))))
         for of in subsets
@@ -140,53 +139,50 @@ def split_stores(stores: Sequence[Store], plan: SplitPlan) -> list[Split]:
 # --- by shares ---------------------------------------------------------------------------------
 
 
-def _keys(store: Store, by: By) -> list[bytes]:
-    """Key of each game; games with equal keys stay together."""
+def _keys(store: Store, by: By) -> Iterator[bytes]:
+    """Yield the key of each game; games with equal keys stay together."""
     if by == "source":
         table, rows = store.column("source")
         names = [name.encode("utf-8", "surrogatepass") for name in table]
-        return [names[row] for row in rows.tolist()]
-    keys = [
-        b"game\0" + start.encode("utf-8", "surrogatepass") + b"\0" + codes.tobytes()
-        for start, codes in store.starts_and_codes()
-    ]
-    if by == "group":
-        table, rows = store.column("group")
-        for i, row in enumerate(rows.tolist()):
-            if table[row]:
-                keys[i] = b"group\0" + table[row].encode("utf-8", "surrogatepass")
-    return keys
+        yield from (names[row] for row in rows.tolist())
+        return
+    table, rows = store.column("group")
+    for (start, codes), row in zip(store.starts_and_codes(), rows.tolist(), strict=True):
+        if by == "group" and table[row]:
+            yield b"group\0" + table[row].encode("utf-8", "surrogatepass")
+        else:
+            yield b"game\0" + start.encode("utf-8", "surrogatepass") + b"\0" + codes.tobytes()
 
 
-def _shared_subsets(keys: Sequence[bytes], plan: SplitPlan) -> NDArray[np.int8]:
-    """Subset of each game, by the point of its key in [0, 1): first the share of test, then that of
+def _points(store: Store, plan: SplitPlan) -> NDArray[np.uint64]:
+    """Hash of the key of each game, uniform over keys, that depends on key and seed alone."""
+    salt = hashlib.blake2b(str(plan.seed).encode()).digest()
+    hashes = b"".join(
+        hashlib.blake2b(key, digest_size=8, key=salt).digest() for key in _keys(store, plan.by)
+    )
+    return np.frombuffer(hashes, ">u8").astype(np.uint64)
+
+
+def _shared_subsets(points: NDArray[np.uint64], plan: SplitPlan) -> NDArray[np.int8]:
+    """Subset of each game, by its point between 0 and 2^64: first the share of test, then that of
     validation, then training.
 
     If a share has no key because there are few, the nearest key is used.
     """
-    index: dict[bytes, int] = {}
-    rows = np.asarray([index.setdefault(key, len(index)) for key in keys], np.int64)
-    points = np.asarray([_point(key, plan.seed) for key in index], np.float64)
-    order = np.argsort(points, kind="stable")
-    test = int(np.searchsorted(points[order], plan.test))
-    both = int(np.searchsorted(points[order], plan.test + plan.validation))
+    ascending, rows = np.unique(points, return_inverse=True)
+    shares = ascending / 2.0**64
+    test = int(np.searchsorted(shares, plan.test))
+    both = int(np.searchsorted(shares, plan.test + plan.validation))
     least_test, least_validation = int(plan.test > 0), int(plan.validation > 0)
-    if len(index) > least_test + least_validation:
+    if len(ascending) > least_test + least_validation:
         test = max(test, least_test)
         both = max(both, test + least_validation)
-        both = min(both, len(index) - 1)
+        both = min(both, len(ascending) - 1)
         test = min(test, both - least_validation)
-    subset_of_key = np.zeros(len(index), np.int8)
-    subset_of_key[order[test:both]] = SUBSETS.index("validation")
-    subset_of_key[order[:test]] = SUBSETS.index("test")
+    subset_of_key = np.zeros(len(ascending), np.int8)
+    subset_of_key[test:both] = SUBSETS.index("validation")
+    subset_of_key[:test] = SUBSETS.index("test")
     return subset_of_key[rows]
-
-
-def _point(key: bytes, seed: int) -> float:
-    """Number in [0, 1), uniform over keys, that depends on key and seed alone."""
-    salt = str(seed).encode()
-    hashed = hashlib.blake2b(key, digest_size=8, key=hashlib.blake2b(salt).digest()).digest()
-    return int.from_bytes(hashed, "big") / 2.0**64
 
 
 # --- by names ----------------------------------------------------------------------------------
