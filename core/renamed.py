@@ -41,11 +41,15 @@ _MOVED = (
         "core.testing",
         "conformance=rules_conformance game_conformance",
     ),
-    ("core.encoding", "core.testing", "conformance=encoding_conformance"),
+    (
+        "core.encoding",
+        "core.testing",
+        "conformance=encoding_conformance mirrored_views views=mirrored_views",
+    ),
     (
         "core.encoding",
         "core.encoding",
-        "codec=move_codes kernels=encoding_kernels labels=move_labels planes=input_planes policy=policy_planes records=encoding_tables views=mirrored_views",
+        "codec=move_codes kernels=encoding_kernels labels=move_labels planes=input_planes policy=policy_planes records=encoding_tables",
     ),
     (
         "core.nets",

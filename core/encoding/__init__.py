@@ -8,7 +8,6 @@
     encoding_tables     the two records that compiled code reads
     encoding_kernels    compiled functions: planes, action of a move, move of an action
     move_codes          moves as 16-bit codes in game stores
-    mirrored_views      positions and moves with colours, or left and right, exchanged; for tests
 
 To add a kind of input plane, see "To add something" in docs/map.md: the word is in `core/spec`, the
 operation in `encoding_tables.py`, its compilation in `input_planes.py`, its values in `encode_into`

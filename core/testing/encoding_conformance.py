@@ -18,12 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoder import Encoder
-from variant_ai.core.encoding.mirrored_views import (
-    mirrored_move,
-    mirrored_position,
-    swapped_move,
-    swapped_position,
-)
 from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import FenError, MoveError
 from variant_ai.core.rules import make_rules
@@ -33,6 +27,12 @@ from variant_ai.core.rules.text.fen import start_record
 from variant_ai.core.spec.betza import is_asymmetric
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.text_tables import counted
+from variant_ai.core.testing.mirrored_views import (
+    mirrored_move,
+    mirrored_position,
+    swapped_move,
+    swapped_position,
+)
 from variant_ai.core.testing.random_games import Report, random_move, read_again, uci_text
 
 MAX_PLIES = 200

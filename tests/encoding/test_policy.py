@@ -17,12 +17,6 @@ from encoding_games import (
 
 from variant_ai.core.encoding import Encoder, FlatLabels, PolicyMap
 from variant_ai.core.encoding import encoding_kernels as kernels
-from variant_ai.core.encoding.mirrored_views import (
-    mirrored_move,
-    mirrored_position,
-    swapped_move,
-    swapped_position,
-)
 from variant_ai.core.errors import MoveError, SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.position import (
@@ -37,6 +31,12 @@ from variant_ai.core.rules.position import (
     square_index,
 )
 from variant_ai.core.spec import VariantSpec
+from variant_ai.core.testing.mirrored_views import (
+    mirrored_move,
+    mirrored_position,
+    swapped_move,
+    swapped_position,
+)
 
 
 @pytest.mark.parametrize(
