@@ -178,7 +178,7 @@ def attack(client: Client, lines: int, seed: int, *, report: bool = True) -> str
 def memory(pid: int) -> int:
     """Return the resident memory in MB; 0 if it is not available."""
     try:
-        text = Path(f"/proc/{pid}/status").read_text()
+        text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     except OSError:
         return 0
     found = [line.split()[1] for line in text.splitlines() if line.startswith("VmRSS")]

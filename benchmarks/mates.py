@@ -65,7 +65,9 @@ def uniform_search(variant: str, memory_mb: int) -> Search:
 
 
 def suite(path: Path, most: int) -> list[Mate]:
-    rows = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+    rows = [
+        json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
+    ]
     return [Mate(row["fen"], row["mate_in"]) for row in rows if row["mate_in"] <= most]
 
 

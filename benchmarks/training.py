@@ -266,7 +266,7 @@ def memory_of_steps(spec: VariantSpec, store: Path, steps: int) -> None:
     class Watch:
         def stepped(self, step: int) -> None:
             if step % max(1, steps // 10) == 0:
-                pages = int(Path("/proc/self/statm").read_text().split()[1])
+                pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
                 print(f"  step {step:>8,}: {pages * resource.getpagesize() / 2**20:,.1f} MiB")
 
         def recorded(self, kind: str, step: int, numbers: dict[str, Any]) -> None: ...

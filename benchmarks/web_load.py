@@ -127,7 +127,7 @@ def memory(process: int) -> dict[int, float]:
     for one in every:
         every += parents.get(one, [])
         try:
-            status = Path(f"/proc/{one}/status").read_text()
+            status = Path(f"/proc/{one}/status").read_text(encoding="utf-8")
         except OSError:
             continue
         used = re.search(r"VmRSS:\s+(\d+)", status)

@@ -12,7 +12,7 @@ PATIENCE = 60.0
 
 def alive(number: int) -> bool:
     try:
-        status = Path(f"/proc/{number}/status").read_text()
+        status = Path(f"/proc/{number}/status").read_text(encoding="utf-8")
     except OSError:
         if Path("/proc/self").exists():
             return False

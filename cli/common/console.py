@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from variant_ai.core.system import interrupts
 
@@ -126,6 +127,22 @@ seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, help="Seed of all random numbers."
 )
 """`--seed N`, passed to the command as `seed: int`."""
+
+
+def reject_given(names: Iterable[str], reason: str) -> None:
+    """Raise UsageError if the command was given one of its parameters `names`, such as `as_json`.
+
+    reason: follows the option, as in `has no effect with --elo`.
+    """
+    for param in click.get_current_context().command.params:
+        if param.name in names and was_given(param.name):
+            raise click.UsageError(f"{next(o for o in param.opts if o[:2] == '--')} {reason}")
+
+
+def was_given(name: str) -> bool:
+    """Return true if the command was given its parameter of that name on the command line."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source == ParameterSource.COMMANDLINE
 
 
 def load_variant(name_or_path: str) -> VariantSpec:

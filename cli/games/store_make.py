@@ -15,10 +15,11 @@ from variant_ai.cli.common.console import (
     json_option,
     print_json,
     print_table,
+    reject_given,
     seed_option,
 )
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
-from variant_ai.cli.common.output_files import output_option, replace_option
+from variant_ai.cli.common.output_files import output_option, replace_option, require_new
 from variant_ai.cli.common.store_options import (
     Indices,
     copy_games,
@@ -164,19 +165,27 @@ def split(
     """
     import contextlib
 
-    from variant_ai.core.data.sample.split import SplitPlan, split_games
+    from variant_ai.core.data.sample.split import SUBSETS, SplitPlan, split_games
 
+    if validation_on or test_on or by == "year":
+        reason = f"has no effect in a split by {by} with named keys"
+        reject_given(["validation", "test"], reason)
     plan = SplitPlan(by, validation, test, validation_on, test_on, seed)  # type: ignore[arg-type]
     store = open_store(path)
     subsets = [(name, games) for name, games in split_games(store, plan) if len(games)]
     output.mkdir(parents=True, exist_ok=True)
     targets = {name: output / f"{name}.store" for name, _ in subsets}
+    old = [output / f"{name}.store" for name in SUBSETS if name not in targets]
+    for target in (*targets.values(), *old):
+        require_new(target, replace)
     with contextlib.ExitStack() as stack:
         writers = []
         for name, target in targets.items():
             made = {"side": name, "split": str(plan)}
             writers.append(stack.enter_context(new_writer(target, [store], replace, made)))
         copy_games(writers, [(store, games.tolist()) for _, games in subsets])
+    for target in old:  # of an earlier split, whose games are in the other subsets now
+        target.unlink(missing_ok=True)
     rows = [
         (name, targets[name], len(games), int(store.lengths[games].sum()))
         for name, games in subsets

@@ -293,7 +293,7 @@ def _check_engines() -> Iterator[Check]:
             yield Check(
                 "engine",
                 "note",
-                f"{name} is not installed; only `generate` needs an engine",
+                f"{name} is not installed; only `store label` and games against it need it",
                 f"`apt-get install {name}`, or any other UCI engine of the variant",
             )
 

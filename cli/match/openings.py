@@ -161,7 +161,13 @@ def _policy(model: Path, rules: Rules) -> Iterator[Priors]:
 
     spec = rules.spec
     params = SearchParams.of(
-        spec, batch_size=1, node_temperature=1.0, noise_epsilon=0.0, enhance_checks=False
+        spec,
+        batch_size=1,
+        node_temperature=1.0,
+        noise_epsilon=0.0,
+        enhance_checks=False,
+        look_for_material=False,
+        look_for_mates=False,
     )
     search = make_search(spec, registry().evaluator(spec, model, batch=1), params, rules=rules)
 

@@ -21,6 +21,7 @@ from variant_ai.cli.common.console import (
     print_json,
     print_table,
     progress,
+    reject_given,
     variant_option,
 )
 from variant_ai.cli.common.notation_options import notation_option
@@ -187,6 +188,8 @@ def _check_usage(
 ) -> None:
     if from_file and (moves or pictures):
         raise click.UsageError("--moves, --svg and --png need a position, not a file")
+    if from_file:
+        reject_given(["multipv", "arrows", "flip"], "needs a position, not a file")
     if not from_file and (number or output):
         _require_no_file_name(" ".join(what))
         raise click.UsageError("--game and --output need a file of games, not a FEN")

@@ -57,7 +57,7 @@ class Protocol(click.ParamType):  # type: ignore[type-arg]  # click 8.1 has no a
         if value != "auto" and value not in DIALECTS.names:
             from variant_ai.plugins import registry
 
-            registry()  # offers the protocols of plugins
+            registry().offer()  # the protocols of plugins
         if value not in (names := ("auto", *DIALECTS.names)):
             self.fail(unknown("protocol", value, names), param, ctx)
         return value

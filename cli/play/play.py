@@ -18,6 +18,7 @@ from variant_ai.cli.common.console import (
     load_variant,
     note,
     variant_option,
+    was_given,
 )
 from variant_ai.cli.common.notation_options import fen_option, notation_option
 from variant_ai.cli.common.output_files import require_folder
@@ -26,6 +27,7 @@ from variant_ai.cli.common.search_options import (
     limits_option,
     load_engine,
     net_options,
+    settings_given,
 )
 from variant_ai.core.errors import DataError, MoveError, VariantAIError
 from variant_ai.core.spec.catalogue import home_path
@@ -119,7 +121,11 @@ def command(
             "temperature_decay": 1.0,
             "temperature_moves": 1000,
         }
-        limits = Limits(simulations=strength.nodes, movetime=limits.movetime)
+        weaker = {name: value for name, value in weaker.items() if name not in settings_given(net)}
+        most = limits.simulations if was_given("simulations") else None
+        limits = Limits(
+            simulations=min(strength.nodes, most or strength.nodes), movetime=limits.movetime
+        )
     chosen = {"first": 0, "second": 1, "none": -1, "random": random.randrange(2)}[side]
     with load_engine(spec, net, **weaker) as engine:
         written = registry().notation(spec, notation)

@@ -19,6 +19,7 @@ from variant_ai.cli.common.console import (
     note,
     print_facts,
     print_json,
+    reject_given,
     seed_option,
     variant_option,
 )
@@ -104,6 +105,10 @@ def command(
     from variant_ai.core.inference.model_file import read_model_file
     from variant_ai.core.spec.catalogue import PACKAGED
 
+    if precision == "fp32":
+        reject_given(["store", "positions"], "has no effect with --precision fp32")
+    if precision != "int8":
+        reject_given(["calibrate", "spare"], f"has no effect with --precision {precision}")
     require_new(output, replace)
     let_threads_sleep()
     given = load_variant(variant) if variant is not None else None

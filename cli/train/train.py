@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from variant_ai.cli.common.console import (
     EXIT_INTERRUPTED,
@@ -28,6 +27,7 @@ from variant_ai.cli.common.console import (
     print_table,
     program,
     progress,
+    reject_given,
 )
 from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.training_options import (
@@ -125,7 +125,9 @@ def command(
 
     with open_workers() as workers:
         if resume is not None:
-            _reject_options(context)
+            others = {param.name or "" for param in context.command.params} - set(KEPT_ON_RESUME)
+            reason = "a training continues with its own configuration"
+            reject_given(others, f"cannot be used with --resume: {reason}")
             spec = load_variant(variant) if variant else None
             target = resume
             rules = registry().rules(run_spec(run_config(resume)))
@@ -181,16 +183,6 @@ def command(
                 f"Stopped after {counted(steps, 'step')}. Resume with: variant-ai train --resume {target}"
             )
         context.exit(EXIT_INTERRUPTED)
-
-
-def _reject_options(context: click.Context) -> None:
-    """Raise UsageError if an option cannot be used with --resume."""
-    for param in context.command.params:
-        source = context.get_parameter_source(param.name or "")
-        if source == ParameterSource.COMMANDLINE and param.name not in KEPT_ON_RESUME:
-            raise click.UsageError(
-                f"{param.opts[0]} cannot be used with --resume: a training continues with its own configuration"
-            )
 
 
 def _default_folder(config: TrainConfig) -> Path:

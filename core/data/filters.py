@@ -38,6 +38,7 @@ ENDINGS = (
 _ENDING_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
+        ("disconnection", r"\b(?:won|wins)\b.*\babandon"),
         ("aborted", r"\babort|\babandon|\bcancel|game courtesyadjourned"),
         ("time", r"\btime\b(?! control)|\btimeout|ran out of time|\bflag"),
         ("disconnection", r"disconnect|\blag\b|emergency|\bdeath\b"),

@@ -124,6 +124,7 @@ def find_model_file(path: Path, precision: str | None = None) -> ModelFile:
     if beside.is_file():
         other = read_model_file(beside)
         if other.info.precision == needed:
+            _require_same_net(file, other, needed)
             return other
     if needed == "fp32":
         raise DataError(
@@ -134,6 +135,20 @@ def find_model_file(path: Path, precision: str | None = None) -> ModelFile:
         f"{path} is an {file.info.precision} file and there is no {needed} one beside it; write it "
         f"with `variant-ai export {path} --precision {needed} -o {beside}`"
     )
+
+
+def _require_same_net(file: ModelFile, other: ModelFile, needed: str) -> None:
+    """Raise DataError if two files of one net in two precisions are of two trainings."""
+    for key in ("net_config", "spec_hash", "data_hashes", "steps"):
+        first, second = file.metadata.get(key), other.metadata.get(key)
+        if first != second and first is not None and second is not None:
+            reduced = other if needed != "fp32" else file
+            source = file if needed != "fp32" else other
+            raise DataError(
+                f"{reduced.path} was not made from {source.path}: {key} of their metadata differ; write "
+                f"it again with `variant-ai export {source.path} --precision "
+                f"{reduced.info.precision} -o {reduced.path} --replace`"
+            )
 
 
 def beside_name(path: Path, precision: str) -> Path:

@@ -34,7 +34,7 @@ class CpuClock:
 def memory_mb() -> float | None:
     """Resident memory of this process in MB; None where the system does not tell."""
     try:
-        with open("/proc/self/statm") as file:
+        with open("/proc/self/statm", encoding="utf-8") as file:
             pages = int(file.read().split()[1])
     except (OSError, ValueError, IndexError):
         return None

@@ -154,7 +154,7 @@ class ReinforceFolder:
         if not self.rows_file.is_file():
             return []
         rows: dict[int, dict[str, Any]] = {}
-        for line in self.rows_file.read_text().splitlines():
+        for line in self.rows_file.read_text("utf-8").splitlines():
             with contextlib.suppress(json.JSONDecodeError):
                 row = json.loads(line)
                 rows[row["generation"]] = row
@@ -180,7 +180,7 @@ class ReinforceFolder:
             try:
                 held.enter_context(write_lock(file, path))
             except DataError:
-                holder = path.read_text().strip() or "another process"
+                holder = path.read_text("utf-8").strip() or "another process"
                 raise DataError(
                     f"{self.path} is being run by {holder}; name another folder, or stop it first"
                 ) from None

@@ -169,8 +169,8 @@ def test_remarks_of_moves() -> None:
         times=[None, 118_400, *[1_234] * 5],
     )  # fmt: skip
     assert [move_remark(entry, ply) for ply in range(7)] == [
-        "book", "+0.49/28 118s", "1.23s", "-12.50/1 1.23s", "+0.00/1 1.23s", "+M4/1 1.23s",
-        "-M1/1 1.23s",
+        "book", "+0.49/28 118s", "1.23s", "-12.50/1 1.23s", "+0.00/1 1.23s", "+M7/1 1.23s",
+        "-M2/1 1.23s",
     ]  # fmt: skip
 
 

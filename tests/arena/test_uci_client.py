@@ -33,7 +33,7 @@ def searched(engine: UciClient, timeout: float = 10, moves: Sequence[str] = ()) 
 def alive(pid: int) -> bool:
     """Whether a process exists and has not ended."""
     status = Path(f"/proc/{pid}/stat")
-    return status.exists() and status.read_text().split()[2] != "Z"
+    return status.exists() and status.read_text(encoding="utf-8").split()[2] != "Z"
 
 
 def test_handshake_reads_name_and_options() -> None:

@@ -61,7 +61,7 @@ def test_games_into_a_store(tmp_path: Path, store: Path) -> None:
     assert "3 of 4 read" in result.stdout
     assert "1 illegal move" in result.stdout
     assert [game.event for game in Store(store).games()] == [f"Evening {i}" for i in range(3)]
-    (line,) = Path(f"{store}.skipped.jsonl").read_text().splitlines()
+    (line,) = Path(f"{store}.skipped.jsonl").read_text(encoding="utf-8").splitlines()
     output = json.loads(line)
     assert (output["reason"], output["number"], output["ply"], output["text"]) == (
         "illegal move",
@@ -85,13 +85,13 @@ def test_appending_leaves_the_list_of_what_was_skipped_before(tmp_path: Path, st
     path, listed = tmp_path / "a.pgn", Path(f"{store}.skipped.jsonl")
     path.write_text(_games(1) + "\n1. e4 Ke5 *\n")
     assert _import(path, "-o", store).exit_code == 0
-    before = listed.read_text()
+    before = listed.read_text(encoding="utf-8")
     other = tmp_path / "b.pgn"
     other.write_text(_games(2))
     assert _import(other, "-o", store, "--append").exit_code == 0
-    assert listed.read_text() == before
+    assert listed.read_text(encoding="utf-8") == before
     assert _import(path, "-o", store, "--append").exit_code == 0
-    assert listed.read_text() == before + before
+    assert listed.read_text(encoding="utf-8") == before + before
 
 
 def test_the_account_as_json(tmp_path: Path, store: Path) -> None:
@@ -132,10 +132,10 @@ def test_a_rejected_import_keeps_the_list_of_skips(tmp_path: Path, store: Path) 
     path.write_text("1. e4 e5 1-0\n\n1. e4 Ke5 1-0\n")
     listing = Path(f"{store}.skipped.jsonl")
     assert _import(path, "-o", store).exit_code == 0
-    before = listing.read_text()
+    before = listing.read_text(encoding="utf-8")
     path.write_text("1. e4 e5 1-0\n")
     assert _import(path, "-o", store).exit_code == 1
-    assert listing.read_text() == before
+    assert listing.read_text(encoding="utf-8") == before
 
 
 def test_an_import_without_a_game_leaves_the_list_of_the_store(tmp_path: Path, store: Path) -> None:
@@ -207,7 +207,7 @@ def test_bad_files(tmp_path: Path, store: Path, content: bytes, reason: str) -> 
     assert f"1 {reason}" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert not store.exists()
-    listed = json.loads(Path(f"{store}.skipped.jsonl").read_text().splitlines()[0])
+    listed = json.loads(Path(f"{store}.skipped.jsonl").read_text(encoding="utf-8").splitlines()[0])
     assert listed["source"] == str(path)
 
 
@@ -305,7 +305,7 @@ def test_a_killed_import_leaves_no_process_and_resumes(
     assert f"resuming after {kept - 2:,} games" in result.stderr
     events = [game.event for game in Store(store).games()]
     assert events == [f"Evening {i}" for i in (0, 1, *range(2500))]
-    (skip,) = Path(f"{store}.skipped.jsonl").read_text().splitlines()
+    (skip,) = Path(f"{store}.skipped.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(skip)["number"] == 2501
 
 

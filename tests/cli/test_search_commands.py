@@ -121,7 +121,7 @@ def test_games_become_an_annotated_pgn(games: Path, tmp_path: Path) -> None:
 def test_games_are_not_lost_to_their_annotation(
     games: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = games.read_text()
+    text = games.read_text(encoding="utf-8")
     refused = analyse(str(games), "-o", str(games), "--replace", ok=False)
     assert "is also the input" in refused.output
     output = tmp_path / "annotated.pgn"
@@ -149,7 +149,7 @@ def test_games_are_not_lost_to_their_annotation(
     monkeypatch.undo()
     analyse(str(games), "-n", "5", "-o", str(output), "--replace")
     assert output.read_text().count("[Annotator") == 2
-    assert games.read_text() == text
+    assert games.read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize(

@@ -235,6 +235,28 @@ def test_split_gives_every_game_to_one_store(run: Run, store: Path) -> None:
         assert (moves_of(store)[0] in moves) == (moves.count(moves_of(store)[0]) == 2)
 
 
+def test_a_new_split_leaves_nothing_of_the_last(run: Run, store: Path) -> None:
+    words = ("store", "split", store, "-o", "parts", "--validation", 0.3)
+    run(*words, "--test", 0.3)
+    assert Path("parts/test.store").exists()
+    Path("parts/train.store").unlink()
+    Path("parts/validation.store").unlink()
+    assert "test.store already exists; use --replace" in fails(run, *words)
+    run(*words, "--replace")
+    assert sorted(path.name for path in Path("parts").iterdir()) == [
+        "train.store",
+        "validation.store",
+    ]
+
+
+def test_shares_have_no_effect_where_keys_are_named(run: Run, store: Path) -> None:
+    words = ("store", "split", store, "-o", "parts", "--by", "source", "--validation-on", "s0*")
+    assert (
+        "--test has no effect in a split by source" in run(*words, "--test", 0.1, status=2).stderr
+    )
+    run(*words)
+
+
 def test_split_by_year(run: Run, store: Path) -> None:
     args = ("store", "split", store, "-o", ".", "--by", "year", "--validation-on", "2003-2004")
     text = run(*args).stdout
@@ -269,7 +291,7 @@ def test_split_by_year(run: Run, store: Path) -> None:
 def test_wrong_input_is_one_sentence(
     run: Run, store: Path, args: tuple[str, ...], words: str
 ) -> None:
-    Path("other.pgn").write_text('[Event "?"]\n\n1. e4 *\n')
+    Path("other.pgn").write_text('[Event "?"]\n\n1. e4 *\n', encoding="utf-8")
     before = store.read_bytes()
     if args == ("split", "games.store", "-o", "games.store"):
         run("store", *args, status=2)  # click's own: a folder is expected
@@ -360,11 +382,11 @@ def test_exports_to_standard_output(run: Run, store: Path) -> None:
 
 
 def test_an_export_overwrites_only_with_replace(run: Run, store: Path) -> None:
-    Path("a.uci").write_text("mine\n")
+    Path("a.uci").write_text("mine\n", encoding="utf-8")
     fails(run, "store", "export", store, "-o", "a.uci")
-    assert Path("a.uci").read_text() == "mine\n"
+    assert Path("a.uci").read_text(encoding="utf-8") == "mine\n"
     run("store", "export", store, "-o", "a.uci", "--replace", "--games", 3)
-    assert Path("a.uci").read_text().count("\n") == 1
+    assert Path("a.uci").read_text(encoding="utf-8").count("\n") == 1
 
 
 def test_control_c_keeps_the_lines_written(tmp_path: Path) -> None:

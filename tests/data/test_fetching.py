@@ -106,7 +106,10 @@ def test_months_into_a_store(server: FlakyServer, store: Path) -> None:
     assert info.sources == tuple(path_of(m).rpartition("/")[2] for m in MONTHS[:2])
     assert info.runs[0].conditions == {"min_rating": 2000, "not_endings": ["aborted"]}
     assert info.unfinished == ""
-    listed = [json.loads(line) for line in Path(f"{store}.skipped.jsonl").read_text().splitlines()]
+    listed = [
+        json.loads(line)
+        for line in Path(f"{store}.skipped.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert [(skip["source"], skip["number"]) for skip in listed] == [
         (path_of(m).rpartition("/")[2], 5) for m in MONTHS[:2]
     ]
@@ -167,7 +170,7 @@ def test_a_month_with_a_wrong_checksum_is_dropped(server: FlakyServer, store: Pa
     assert "its games were not kept" in result.stderr
     assert sites(store) == expected("2016-01")
     assert len(server.asked(path)) == 2
-    listed = Path(f"{store}.skipped.jsonl").read_text().splitlines()
+    listed = Path(f"{store}.skipped.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(listed) == 1  # of the month that is there; read twice, the other was not kept
     assert Store(store).info.unfinished == ""
 

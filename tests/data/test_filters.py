@@ -143,6 +143,8 @@ def test_together_they_keep_what_each_keeps(
         ("Black ran out of time and White has no material to mate", "time"),
         ("Abandoned", "aborted"),
         ("Game aborted on move 1", "aborted"),
+        ("White won - game abandoned", "disconnection"),
+        ("Black wins by abandonment", "disconnection"),
         ("Rules infraction", "rules"),
         ("perpetual check", "rules"),
         ("Black checkmated", "checkmate"),

@@ -182,7 +182,9 @@ def test_numbers_beyond_all_bounds_are_none() -> None:
         ("[%eval -2.21,18] [%clk 0:03:00]", True, -221, 180_000, ""),
         ("[%clk 1:00:01.5]", False, None, 3_601_500, ""),
         ("+0.35/12 1.2s", False, 35, None, ""),
-        ("-M4/20 0.5s, lost", True, -(MATE - 4), None, "lost"),
+        ("-M4/20 0.5s, lost", True, -(MATE - 2), None, "lost"),  # plies, as cutechess counts
+        ("+M5/20 0.5s", False, MATE - 3, None, ""),
+        ("+M1/1 0.5s", True, MATE - 1, None, ""),
         ("[%csl Ga1] good", True, None, None, "good"),
         ("random", True, None, None, "random"),
         ("[%eval x]", True, None, None, ""),

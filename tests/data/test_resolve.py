@@ -62,6 +62,17 @@ def test_the_notation_is_the_one_that_reads_to_the_end() -> None:
         assert moves(game) == RED_UCI
 
 
+def test_games_before_do_not_change_the_notation() -> None:
+    """`a1b1` is a move of one rook in UCI, of the other in UCCI."""
+    fen = "3k5/9/9/9/9/9/9/9/R8/R3K4 w - - 0 1"
+    asked = RawGame("a", 1, 1, headers={"FEN": fen}, moves=["a1b1"], lines=[1])
+    fresh = resolver("xiangqi").resolve(asked)
+    for earlier in (RED_UCI, RED_UCCI):
+        made = resolver("xiangqi")
+        made.resolve(RawGame("a", 1, 1, moves=earlier.split(), lines=[1] * 8))
+        assert made.resolve(asked) == fresh
+
+
 def test_the_error_is_that_of_the_notation_that_read_most() -> None:
     words = [*RED[:5], "馬２進９"]
     skip = resolver("xiangqi").resolve(RawGame("a", 1, 1, moves=words, lines=[1] * 6))

@@ -15,7 +15,13 @@ import pytest
 import zstandard
 from flaky_server import pzstd
 
-from variant_ai.core.data.read.game_files import MAX_DEPTH, XZ_MEMORY, open_sources, total_bytes
+from variant_ai.core.data.read.game_files import (
+    HEAD,
+    MAX_DEPTH,
+    XZ_MEMORY,
+    open_sources,
+    total_bytes,
+)
 from variant_ai.core.data.read.game_reader import Skip
 
 TEXT = "".join(f'[Event "{i}"]\n\n1. e4 e5 {i}\n\n' for i in range(3000)).encode()
@@ -59,6 +65,18 @@ def test_compressed_files_are_recognised_by_their_bytes(tmp_path: Path, packing:
     path = tmp_path / "games.dat"
     path.write_bytes(PACKINGS[packing](TEXT))
     assert _read(path) == ({str(path): TEXT}, [])
+
+
+@pytest.mark.parametrize("packing", ["gz", "bz2", "xz", "zst"])
+@pytest.mark.parametrize("first", [b"\n", b"\xef\xbb\xbf", b"% a comment\n"])
+def test_the_first_bytes_of_a_file_may_be_packed_by_themselves(
+    tmp_path: Path, packing: str, first: bytes
+) -> None:
+    path = tmp_path / "games.dat"
+    path.write_bytes(PACKINGS[packing](first) + PACKINGS[packing](TEXT))
+    for source in open_sources([path], lambda skip: pytest.fail(skip.detail)):
+        assert len(source.stream.peek(HEAD)) >= HEAD
+        assert source.stream.read() == first + TEXT
 
 
 @pytest.mark.parametrize("packing", PACKINGS)

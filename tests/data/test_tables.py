@@ -35,6 +35,11 @@ def test_commas_quotes_and_columns_of_ones_own() -> None:
     assert moves(game) == HOUSE_UCI
 
 
+def test_moves_on_several_lines_of_a_quoted_field() -> None:
+    text = 'White,Moves\nAda,"' + HOUSE_UCI.replace(" ", "\n") + '"\n'
+    assert moves(one("crazyhouse", "table", text)) == HOUSE_UCI
+
+
 def test_bad_rows_are_skipped_by_line() -> None:
     text = f"{HEAD}\na;b\n\n;;;;;;;{NUMBERED}\n;;;;;;;1. C2=5 X8+7\n"
     first, good, illegal = resolved("xiangqi", "table", text)

@@ -121,6 +121,28 @@ def test_names_that_clients_have_for_variants_are_listed() -> None:
     assert played.move in board.legal_moves
 
 
+def test_a_protocol_of_a_plugin_is_accepted(tmp_path: Path) -> None:
+    (tmp_path / "talking.py").write_text(
+        "from variant_ai.plugins import API_VERSION, ProtocolEntry, hookimpl\n"
+        "variant_ai_api = API_VERSION\n"
+        "@hookimpl\n"
+        "def register_protocols():\n"
+        "    return [ProtocolEntry('mine-talk', 'variant_ai.core.engine.protocols.uci:Uci')]\n"
+    )
+    info = tmp_path / "talking-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: talking\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[variant_ai]\ntalking = talking\n")
+    done = subprocess.run(
+        [*ENGINE, "--protocol", "mine-talk"],
+        input=b"uci\nquit\n",
+        capture_output=True,
+        check=False,
+        env={**os.environ, "VARIANT_AI_PLUGINS": "talking", "PYTHONPATH": str(tmp_path)},
+    )
+    assert b"uciok" in done.stdout, done.stderr.decode()
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -179,7 +179,7 @@ def test_an_arm_with_a_spec_of_its_own(home: Path, tmp_path: Path) -> None:
     assert missing.exit_code == 1
     assert "mine.yaml: there is no such file" in missing.stderr
     spec = tmp_path / "mine.yaml"
-    words = Path(builtin_specs()["xiangqi"]).read_text()
+    words = Path(builtin_specs()["xiangqi"]).read_text(encoding="utf-8")
     spec.write_text(words.replace("  - colour\n", "  - last_moves: 2\n  - colour\n"))
     stored = ["--store", f"games={home / 'stores' / 'games.store'}"]
     shown = call(path, "--dry-run", *stored).stdout.splitlines()

@@ -100,6 +100,13 @@ def test_parts_of_an_evaluator_are_timed_as_a_search_uses_them() -> None:
     assert quick.asked == slow.asked == {2}
 
 
+def test_a_batch_may_be_smaller_than_the_number_of_parts() -> None:
+    first, second = Napping(1), Napping(1)
+    with ParallelEvaluator([first, second]) as shared:
+        measure.interleaved({"it": shared}, 1, seconds=0.01, apart=True)
+    assert (first.asked, second.asked) == ({1}, set())
+
+
 class Cached(Evaluator):
     """Takes 1 ms a position in batches up to 16, and 3 ms in larger ones."""
 

@@ -146,6 +146,12 @@ def test_int8_is_found_beside_the_fp32_file(small, int8: Path, tmp_path: Path) -
     beside.write_bytes(int8.read_bytes())
     assert make_evaluator(small.spec, plain, evaluator="onnx@int8").info.source == str(beside)
     assert make_evaluator(small.spec, beside, evaluator="onnx@fp32").info.source == str(plain)
+    for path, steps in ((plain, 20), (beside, 10)):  # the net was trained on
+        model = onnx.load(path)
+        write_metadata(model, {**read_model_file(path).metadata, "steps": steps})
+        onnx.save(model, path)
+    with pytest.raises(DataError, match=r"net-int8.onnx was not made from .*net.onnx: steps"):
+        make_evaluator(small.spec, plain, evaluator="onnx@int8")
 
 
 @pytest.mark.parametrize("weight", [0.0, 1e-6, 0.1])

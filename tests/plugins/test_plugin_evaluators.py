@@ -118,7 +118,7 @@ def test_every_command_takes_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     start = variant_ai.Position("crazyhouse").fen
-    Path("s.epd").write_text(f"{start} bm e2e4;\n")
+    Path("s.epd").write_text(f"{start} bm e2e4;\n", encoding="utf-8")
     done = CliRunner().invoke(cli, list(words), input="quit\n")
     assert done.exit_code == 0, done.output
     assert SEEN and {request.spec.variant for request in SEEN} == {"crazyhouse"}

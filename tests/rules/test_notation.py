@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import chess
 import chess.variant
 import pytest
 

@@ -96,7 +96,7 @@ def test_workers_end_with_the_process_that_started_them(requests: int) -> None:
 
 def runs(process: int) -> bool:
     try:
-        with open(f"/proc/{process}/stat") as file:
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False

@@ -28,7 +28,7 @@ from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec import VariantSpec, builtin_specs, encoding_hash, load_spec, parse_spec
 from variant_ai.core.spec.plane_layout import policy_planes
 
-TEXT = Path(builtin_specs()["minixiangqi"]).read_text()
+TEXT = Path(builtin_specs()["minixiangqi"]).read_text(encoding="utf-8")
 PLAIN = load_spec(builtin_specs()["minixiangqi"])
 SETTINGS = {"deterministic": True, "memory_mb": 8, "batch_size": 4}
 
@@ -149,7 +149,7 @@ def test_commands_use_the_spec_of_the_net(net: Net, tmp_path: Path) -> None:
 
 
 def test_a_net_may_number_moves_in_its_own_way(tmp_path: Path) -> None:
-    text = Path(builtin_specs()["xiangqi"]).read_text()
+    text = Path(builtin_specs()["xiangqi"]).read_text(encoding="utf-8")
     words = text.replace("slides: {N: 9, E: 8, S: 9, W: 8}", "slides: {E: 8, N: 9, S: 9, W: 8}")
     plain, own = changed(text), changed(words)
     assert policy_planes(plain) != policy_planes(own)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.core.train.loop.distributed import Workers
@@ -111,6 +112,26 @@ def test_validation_stores(xiangqi: VariantSpec, store: Path, other_store: Path)
     assert data.split == "none"
     assert len(data.hashes) == 2
     assert ready.seen is None
+
+
+def test_games_that_are_validated_on_should_not_be_trained_on(
+    xiangqi: VariantSpec, store: Path, other_store: Path, tmp_path: Path
+) -> None:
+    both = tmp_path / "both.store"
+    with StoreWriter(both, xiangqi) as writer:
+        for path in (store, other_store):
+            for record in Store(path).games():
+                writer.add(record)
+    said: list[str] = []
+    request = TrainRequest(
+        spec=xiangqi, stores=(store,), validation_stores=(both,), steps=1, size=TINY, device="cpu"
+    )
+    assert prepare(request, report=said.append).shared == 24
+    assert said == ["Warning: 24 of the 32 validation games are also trained on."]
+    with pytest.raises(DataError, match=r"all games of .* are also trained on"):
+        prepare(request.model_copy(update={"stores": (both,)}))
+    with pytest.raises(VariantAIError, match=r"holds games back .* validation stores are given"):
+        prepare(request.model_copy(update={"split": "game:0.1"}))
 
 
 def test_split_by_year(xiangqi: VariantSpec, store: Path) -> None:

@@ -172,3 +172,21 @@ def test_changed_root_values_are_a_changed_store(
             writer.add(record)
     with pytest.raises(DataError, match="no longer the store"):
         opened(xiangqi, tmp_path / "a.store", value_labels="root", hashes=hashes)
+
+
+def test_changed_scores_are_reported_if_they_are_learnt(
+    xiangqi: VariantSpec, self_play: Path, tmp_path: Path
+) -> None:
+    with StoreWriter(tmp_path / "a.store", xiangqi) as writer:
+        for record in Store(self_play).games():
+            record.scores = [score and -score for score in record.scores or ()]
+            writer.add(record)
+    for labels, changes in (("score", True), ("root", False)):
+        first = opened(xiangqi, self_play, value_labels=labels).data
+        kept = first.model_dump(exclude={"stores", "split", "seed"})
+        assert bool(first.scores) == changes
+        if changes:
+            with pytest.raises(DataError, match=r"scores of .*a.store are no longer those"):
+                opened(xiangqi, tmp_path / "a.store", **kept)
+            kept["scores"] = ""  # of a version that kept no digest
+        opened(xiangqi, tmp_path / "a.store", **kept)

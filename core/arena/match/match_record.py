@@ -101,7 +101,10 @@ def move_remark(entry: GameEntry, ply: int) -> str:
     if score is None:
         return time
     mate = moves_to_mate(score)
-    text = f"{score / 100:+.2f}" if mate is None else f"{'+' if mate > 0 else '-'}M{abs(mate)}"
+    if mate is None:
+        text = f"{score / 100:+.2f}"
+    else:  # in plies, as cutechess writes it
+        text = f"+M{2 * mate - 1}" if mate > 0 else f"-M{-2 * mate}"
     return f"{text}/{entry.depths[ply] or 0} {time}"
 
 

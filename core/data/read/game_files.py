@@ -29,6 +29,8 @@ from variant_ai.core.data.read.game_reader import OnSkip, Skip
 from variant_ai.core.errors import DataError
 
 BUFFER = 1 << 16
+HEAD = 1 << 13
+"""Bytes by which the kind of a file, and its format, are recognised."""
 MAX_DEPTH = 4
 """Depth to which archives inside archives are opened."""
 XZ_MEMORY = 256 << 20
@@ -72,15 +74,19 @@ class _Guard(_Stream):
         self.problem = ""
 
     def readinto(self, buffer: Any) -> int:
-        if self.problem:
-            return 0
-        try:
-            data = self._read(len(buffer))
-        except READ_ERRORS as error:
-            self.problem = _message(error)
-            return 0
-        buffer[: len(data)] = data
-        return len(data)
+        filled = 0
+        # The kind of a file shows in its first bytes, and one read may return few of them.
+        while not self.problem and filled < min(len(buffer), HEAD):
+            try:
+                data = self._read(len(buffer) - filled)
+            except READ_ERRORS as error:
+                self.problem = _message(error)
+                break
+            if not data:
+                break
+            buffer[filled : filled + len(data)] = data
+            filled += len(data)
+        return filled
 
 
 class Source(NamedTuple):

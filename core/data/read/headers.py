@@ -178,7 +178,10 @@ def annotation(comment: str, first_player: bool) -> Annotation:
     clock: int | None = None
     match = _ENGINE.match(comment)
     if match is not None:
-        score = _centipawns(bool(match[2]), float(match[3]) * (-1 if match[1] == "-" else 1))
+        number = float(match[3])
+        if match[2]:  # plies
+            number = (int(number) + 1) // 2
+        score = _centipawns(bool(match[2]), -number if match[1] == "-" else number)
         comment = comment[match.end() :]
     for command in _COMMAND.finditer(comment):
         value = command[2].strip()

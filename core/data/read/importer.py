@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from variant_ai.core.data.filters import GameFilter
 from variant_ai.core.data.game_record import GameRecord
-from variant_ai.core.data.read.game_files import NamedStream, open_sources
+from variant_ai.core.data.read.game_files import HEAD, NamedStream, open_sources
 from variant_ai.core.data.read.game_reader import (
     GameReader,
     OnSkip,
@@ -41,8 +41,6 @@ from variant_ai.core.system.text_tables import counted
 if TYPE_CHECKING:
     from variant_ai.core.data.store.store_writer import StoreWriter
 
-HEAD = 8192
-"""Bytes by which the format of a file is recognised."""
 BATCH_GAMES = 64
 BATCH_PLIES = 20_000
 """Moves after which a batch is full, regardless of the number of games."""

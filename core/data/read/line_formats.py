@@ -203,7 +203,7 @@ class TableReader(GameReader):
         separator, columns = _columns(first)
         if separator is None:
             return
-        rows = csv.reader(lines, delimiter=separator)
+        rows = csv.reader((f"{line}\n" for line in lines), delimiter=separator)
         count = 0
         while True:
             try:

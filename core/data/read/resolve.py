@@ -1,7 +1,7 @@
 """Words of a game resolved to legal moves. This is the only check of legality.
 
-The notation of a game is found by trial: the one that reads it to the end is right. A source rarely
-changes its notation, so the last one that worked is tried first.
+The notation of a game is found by trial: the first that reads it to the end is right. The order of
+trials depends on the game alone, so that the same file gives the same games in every process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ class Resolver:
         self.rules = rules
         self.notations = {notation.name: notation for notation in notations}
         self.names = variant_names(rules.spec)
-        self._order = list(self.notations)
         self._start = rules.position()
         self._starts: dict[str, tuple[Position, str | None]] = {}
 
@@ -56,13 +55,13 @@ class Resolver:
             return self._skip(raw, "bad FEN", str(error), fen)
         if not raw.moves:
             return self._skip(raw, "no moves", "the game has no moves")
-        moves, failure = self._read(raw, position)
+        notation, moves, failure = self._read(raw, position)
         if failure is not None:
             return self._failed(raw, len(moves), failure)
         visits: list[PlyVisits] | None = None
         if raw.visits is not None:
             try:
-                visits = self._visits(raw.visits, moves, position)
+                visits = self._visits(raw.visits, notation, moves, position)
             except MoveError as error:
                 return self._skip(raw, "unreadable visits", str(error))
         record = GameRecord(self.rules.spec.variant, moves, start_fen)
@@ -76,26 +75,20 @@ class Resolver:
 
     # --- moves ---------------------------------------------------------------------------------
 
-    def _read(self, raw: RawGame, start: Position) -> tuple[list[int], MoveError | None]:
-        """The moves, or if no notation reads all: the moves of the one that read most, and its error."""
-        best: list[int] = []
-        failure: MoveError | None = None
-        for name in self._candidates(raw):
-            moves, error = self._read_in(self.notations[name], raw.moves, start)
+    def _read(self, raw: RawGame, start: Position) -> tuple[Notation, list[int], MoveError | None]:
+        """Notation and moves, or if no notation reads all: those of the one that read most, and its
+        error."""
+        names = (raw.headers.get("Format", "").lower(), *raw.notations, *self.notations)
+        found: list[tuple[Notation, list[int], MoveError]] = []
+        for name in dict.fromkeys(names):
+            if (notation := self.notations.get(name)) is None:
+                continue
+            moves, error = self._read_in(notation, raw.moves, start)
             if error is None:
-                self._order.remove(name)
-                self._order.insert(0, name)
-                return moves, None
-            # Among equals, the error of a notation that knows the word is more informative.
-            if failure is None or _rank(moves, error) > _rank(best, failure):
-                best, failure = moves, error
-        return best, failure
-
-    def _candidates(self, raw: RawGame) -> list[str]:
-        named = raw.headers.get("Format", "").lower()
-        last = self._order[:1] if self._order[0] in raw.notations else []
-        names = (named, *last, *raw.notations, *self._order)
-        return [name for name in dict.fromkeys(names) if name in self.notations]
+                return notation, moves, None
+            found.append((notation, moves, error))
+        # Among equals, the error of a notation that knows the word is more informative.
+        return max(found, key=lambda one: _rank(one[1], one[2]))
 
     def _read_in(
         self, notation: Notation, texts: Sequence[str], position: Position
@@ -112,10 +105,14 @@ class Resolver:
         return moves, None
 
     def _visits(
-        self, texts: Sequence[dict[str, int]], moves: Sequence[int], position: Position
+        self,
+        texts: Sequence[dict[str, int]],
+        notation: Notation,
+        moves: Sequence[int],
+        position: Position,
     ) -> list[PlyVisits]:
         """Visits by move, in the notation that has read the game. Raises MoveError."""
-        notation, rules = self.notations[self._order[0]], self.rules
+        rules = self.rules
         visits: list[PlyVisits] = []
         for move, visited in zip(moves, texts, strict=True):
             read = {notation.read(rules, position, text): n for text, n in visited.items()}

@@ -114,9 +114,9 @@ def split_stores(stores: Sequence[Store], plan: SplitPlan) -> list[Split]:
     if plan.named:
         subsets = [_named_subsets(store, plan) for store in stores]
     else:
-        points = [_points(store, plan) for store in stores]
-        ends = np.cumsum([len(each) for each in points])[:-1]
-        subsets = np.split(_shared_subsets(np.concatenate(points), plan), ends)
+        of_games = [points(store, plan.by, plan.seed) for store in stores]
+        ends = np.cumsum([len(each) for each in of_games])[:-1]
+        subsets = np.split(_shared_subsets(np.concatenate(of_games), plan), ends)
     splits = [
         Split(*(np.flatnonzero(of == subset).astype(np.int64) for subset in range(len(SUBSETS))))
         for of in subsets
@@ -154,22 +154,20 @@ def _keys(store: Store, by: By) -> Iterator[bytes]:
             yield b"game\0" + start.encode("utf-8", "surrogatepass") + b"\0" + codes.tobytes()
 
 
-def _points(store: Store, plan: SplitPlan) -> NDArray[np.uint64]:
-    """Hash of the key of each game, uniform over keys, that depends on key and seed alone."""
-    salt = hashlib.blake2b(str(plan.seed).encode()).digest()
-    hashes = b"".join(
-        hashlib.blake2b(key, digest_size=8, key=salt).digest() for key in _keys(store, plan.by)
-    )
-    return np.frombuffer(hashes, ">u8").astype(np.uint64)
+def points(store: Store, by: By = "game", seed: int = 0) -> NDArray[np.uint64]:
+    """Return the hash of the key of each game, uniform over keys, that depends on key and seed alone."""
+    salt = hashlib.blake2b(str(seed).encode()).digest()
+    hashes = (hashlib.blake2b(key, digest_size=8, key=salt).digest() for key in _keys(store, by))
+    return np.frombuffer(b"".join(hashes), ">u8").astype(np.uint64)
 
 
-def _shared_subsets(points: NDArray[np.uint64], plan: SplitPlan) -> NDArray[np.int8]:
+def _shared_subsets(of_games: NDArray[np.uint64], plan: SplitPlan) -> NDArray[np.int8]:
     """Subset of each game, by its point between 0 and 2^64: first the share of test, then that of
     validation, then training.
 
     If a share has no key because there are few, the nearest key is used.
     """
-    ascending, rows = np.unique(points, return_inverse=True)
+    ascending, rows = np.unique(of_games, return_inverse=True)
     shares = ascending / 2.0**64
     test = int(np.searchsorted(shares, plan.test))
     both = int(np.searchsorted(shares, plan.test + plan.validation))

@@ -166,7 +166,8 @@ def _turn_apart(
     evaluator: ParallelEvaluator, planes: NDArray[np.float32]
 ) -> tuple[list[float], list[float]]:
     """`_turn` with one mean over the evaluations of a turn in which each part runs on its own."""
-    parts = np.array_split(planes, len(evaluator.evaluators))
+    # a small batch leaves some evaluators without a position
+    parts = [part for part in np.array_split(planes, len(evaluator.evaluators)) if len(part)]
     counts = [0] * len(parts)
 
     def work(part: int) -> None:

@@ -205,7 +205,7 @@ OPTIMISERS: dict[str, Optimiser] = {
                 kind,
                 f"{about} ({ADAM_RATE:g} by default)",
                 partial(_torch, kind),
-                lambda training, batch, factor: ADAM_RATE,
+                lambda training, batch, factor: factor * ADAM_RATE,
                 {"exp_avg": "", "exp_avg_sq": "exp_avg_sq/"},
                 constant_momentum=ADAM_BETA,
                 counts_steps=True,

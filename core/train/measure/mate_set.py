@@ -314,7 +314,7 @@ def load_mates(path: str | os.PathLike[str], rules: Rules) -> MateSet:
     if not path.is_file():
         raise DataError(f"there is no mate-in-one set {path}")
     try:
-        head, *lines = [json.loads(line) for line in path.read_text().splitlines()]
+        head, *lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         version, variant, of_rules = (head[key] for key in ("format", "variant", "rules_hash"))
     except (ValueError, KeyError, TypeError, UnicodeDecodeError):
         raise DataError(

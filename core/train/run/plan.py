@@ -93,6 +93,11 @@ def prepare(
         raise VariantAIError(
             f"the least learning rate, {lr_min:g}, is above the greatest, {lr_max:g}"
         )
+    if request.validation_stores and (request.split or NO_SPLIT) != NO_SPLIT:
+        raise VariantAIError(
+            f"the split {request.split} holds games back to validate on, and validation stores are given "
+            "as well; use one of them"
+        )
     split = request.split or (NO_SPLIT if request.validation_stores else DEFAULT_SPLIT)
     shows_number = encoder.compiled and any(
         plane.item == "move_number" for plane in encoder.input_planes
@@ -115,6 +120,14 @@ def prepare(
         micro_batches=micro_batches,
     )
     train, validation = opened.train, opened.validation
+    if opened.shared:
+        if opened.shared == opened.data.validation_games:
+            raise DataError(
+                f"all games of {', '.join(opened.data.validation_stores)} are also trained on; validate "
+                "on other games, or hold some back with a split"
+            )
+        of = counted(opened.data.validation_games, "validation game")
+        report(f"Warning: {opened.shared:,} of the {of} are also trained on.")
     per_epoch = train.samples_per_epoch / batch
     epochs = request.epochs
     if epochs is None and request.steps is None and request.minutes is None:

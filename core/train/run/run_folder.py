@@ -95,7 +95,7 @@ def read_metrics(folder: Path) -> list[Event]:
     events: list[Event] = []
     if not path.is_file():
         return events
-    for line in path.read_text().splitlines():
+    for line in path.read_text("utf-8").splitlines():
         try:
             events.append(json.loads(line))
         except json.JSONDecodeError:
@@ -138,7 +138,7 @@ def load_counts(folder: Path, actions: int) -> NDArray[np.int64] | None:
 def read_object(path: Path) -> dict[str, Any]:
     """Read a JSON object. Raises DataError if it is missing or damaged."""
     try:
-        value = json.loads(path.read_text())
+        value = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise DataError(f"{path} is not there") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.data.sample.mixture import MixedSampler
 from variant_ai.core.data.sample.sampler import Sampler
-from variant_ai.core.data.sample.split import By, SplitPlan, shared_prefix, split_stores
+from variant_ai.core.data.sample.split import By, SplitPlan, points, shared_prefix, split_stores
 from variant_ai.core.data.sample.value_labels import ValueLabels, fit_scale_of
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.stored_moves import RulesCodec
@@ -41,6 +41,8 @@ class OpenData:
     """Indices of the validation games, one array per store that contains them."""
     seen: NDArray[np.bool_] | None
     """[N] True for validation positions (in stored order) that occur in training with the same move."""
+    shared: int
+    """Number of games of the validation stores that are also trained on; 0 if a training is resumed."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,11 @@ def open_data(
     if values.source == "score" and values.scale is None:
         values = replace(values, scale=fit_scale_of(stores, games))
         data = data.model_copy(update={"value_labels": str(values)})
+    scores = _digest_of_scores(stores) if values.source == "score" else ""
+    if data.scores not in ("", scores):
+        raise DataError(
+            f"the scores of {', '.join(data.stores)} are no longer those that this training started with"
+        )
     train = _train_source(stores, encoder, data, games, batch, seed, rules, workers, micro_batches)
     if data.labels == "visits" and train.searched == 0:
         raise DataError(
@@ -151,8 +158,11 @@ def open_data(
         raise DataError(
             f"no training game has a {name} ({', '.join(data.stores)}); use the value label `result`"
         )
+    shared = 0
     if others:
         validating, chosen = others, [np.arange(len(store)) for store in others]
+        if not data.hashes:  # a new training
+            shared = _shared_games(stores, games, others)
     else:
         validating, chosen = stores, held
     validation = None
@@ -174,6 +184,7 @@ def open_data(
         update={
             "hashes": hashes,
             "sides": sides,
+            "scores": scores,
             "train_games": int(sum(map(len, games))),
             "validation_games": int(sum(map(len, chosen))),
             "train_positions": train.positions,
@@ -182,7 +193,7 @@ def open_data(
             "validation_positions": validation.positions if validation else 0,
         }
     )
-    return OpenData(filled, train, validation, tuple(chosen), seen)
+    return OpenData(filled, train, validation, tuple(chosen), seen, shared)
 
 
 def count_trained(
@@ -225,6 +236,24 @@ def _digest(*sides: list[NDArray[np.int64]]) -> str:
             digest.update(len(games).to_bytes(8, "little"))
             digest.update(games.astype("<i8").tobytes())
     return digest.hexdigest()[:16]
+
+
+def _digest_of_scores(stores: Sequence[Store]) -> str:
+    """Digest of the scores of all games, which content hashes leave out."""
+    digest = hashlib.sha256()
+    for store in stores:
+        digest.update(len(store).to_bytes(8, "little"))
+        if store.scores is not None:
+            digest.update(store.scores.astype("<f4").tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _shared_games(
+    stores: Sequence[Store], games: Sequence[NDArray[np.int64]], others: Sequence[Store]
+) -> int:
+    """Number of games of `others` that are also among the games to train on."""
+    trained = np.concatenate([points(store)[of] for store, of in zip(stores, games, strict=True)])
+    return int(sum(np.isin(points(store), trained).sum() for store in others))
 
 
 def _train_source(

@@ -109,6 +109,8 @@ class DataConfig(DataChoice):
     """Seed of the split; the order of samples depends on the run's seed."""
     sides: str = ""
     """Digest of the games on each side of the split; empty before the stores are opened."""
+    scores: str = ""
+    """Digest of the scores trained on; empty if none are, or not known."""
     train_games: int = Field(default=0, ge=0)
     validation_games: int = Field(default=0, ge=0)
     train_positions: int = Field(default=0, ge=0)
