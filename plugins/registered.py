@@ -101,10 +101,17 @@ class Registry(PluginHost):
         return self._served("readers", ReaderEntry, spec, core_readers())
 
     def notations(self, spec: VariantSpec) -> Made[Notation]:
-        """Notations by name, like `readers`."""
+        """Notations by name, like `readers`.
+
+        ICCS, whose ranks begin with 0, only for variants whose engines use it: a move is read in any of
+        these, and `e1e3` must not be taken for `e2e4`.
+        """
         from variant_ai.core.rules.text.notation import core_notations
 
-        return self._served("notations", NotationEntry, spec, core_notations())
+        known = core_notations()
+        if not {"ucci", "cyclone"} & set(spec.protocols):
+            known = tuple(one for one in known if one.name != "iccs")
+        return self._served("notations", NotationEntry, spec, known)
 
     def notation(self, spec: VariantSpec, name: str) -> Notation:
         """A notation by its name. Raises UnknownNameError, which lists the names, and PluginError."""

@@ -95,8 +95,7 @@ def show(variant: str, resolved: bool, as_json: bool) -> None:
         else:
             click.echo(as_yaml(tree), nl=False)
         return
-    if spec.rules.engine == "fairy":  # only Fairy-Stockfish can check its start position
-        registry().rules(spec)
+    registry().rules(spec)  # checks the start position
     shown = _describe(spec, variant)
     if as_json:
         print_json(shown)

@@ -127,7 +127,8 @@ def _fold(board: ProbeBoard, played: list[str], cycle: list[str]) -> tuple[int, 
 
 
 def perpetual_check(board: ProbeBoard, king: str, pieces: Probed, fold: int) -> str | None:
-    """Result for a side that checks forever; None if no such cycle was found."""
+    """Result for a side that checks forever; empty if no cycle of checks that was tried ended a game,
+    None if no piece moves like a rook, with which they are tried."""
     slide = parse_betza("fR")[0]
     rooks = [s for s, p in pieces.items() if p.moves and slide in parse_betza(p.moves)]
     files, ranks = board.files, board.ranks
@@ -146,7 +147,7 @@ def perpetual_check(board: ProbeBoard, king: str, pieces: Probed, fold: int) -> 
                         return VALUES[value]
             except VariantAIError:
                 continue
-    return None
+    return "" if rooks else None
 
 
 def no_progress(board: ProbeBoard, pieces: Probed, hand: str, notes: list[str]) -> Words:

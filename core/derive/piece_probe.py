@@ -198,12 +198,11 @@ class PieceProbe:
         return run
 
     def _capture_run(self, base: Step) -> int:
-        """Number of steps of a slide that only captures, from the square where it is freest."""
+        """Number of steps of a slide that only captures, wherever it is freest for each."""
         run = 2
         while self._takes(_times(base, run + 1)):
             run += 1
-        further = self.board.step(self.among, *_times(base, run + 1))
-        return run if further is not None else self._longest(base)
+        return run
 
     def _add(self, zone: Zone, base: Step, run: int, quiet: bool, capture: bool) -> None:
         reach = 0 if run >= self._longest(base) else run

@@ -75,6 +75,8 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[Words, list[str
             notes.append(
                 "repetition: perpetual check was not tried, because no piece moves like a rook"
             )
+        elif not result:
+            notes.append("repetition: perpetual check was tried without an answer")
         elif result == "loss":
             rules["repetition"]["perpetual_check"] = "loss"
             if "faces" in pieces[king]:

@@ -46,7 +46,7 @@ class Analysis:
     visits: int
     """Visits of this search; those of `lines` include the tree kept from earlier searches."""
     depth: int
-    """Plies of a mean path; less than the limit `depth`, which counts the line of play."""
+    """Plies of the best line of play."""
     seconds: float
     stopped_by: str
     """Reason for the end: `simulations`, `movetime`, `solved`, … ; empty while it runs."""

@@ -10,6 +10,7 @@ necessary, run it (`run_search`), and return an `Answer`.
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,8 @@ class Engine:
         """Key of a position, and its moves in the order of the net's policy."""
         self._is_net_free = False
         """True while the net is ready and not in use."""
+        self._net_lock = threading.Lock()
+        """Held while the net is used before the search is ready, and to change `_is_net_free`."""
         self._is_frozen = False
 
     # --- searching -----------------------------------------------------------------------------
@@ -218,7 +221,8 @@ class Engine:
         """
         from variant_ai.core.search.report import Report
 
-        ranked = self._ranked_moves(may_evaluate=report is not None or self._is_net_free)
+        with self._net_lock:  # the loader waits before it uses the net
+            ranked = self._ranked_moves(may_evaluate=report is not None or self._is_net_free)
         move = next((move for move in ranked if move in moves), moves[0])
         if report is None:
             whose = "the net's first choice" if ranked else "any legal move"
@@ -253,7 +257,7 @@ class Engine:
         spec = self.spec()
         if self._game is None:
             forbidden = spec.rules.repetition.perpetual_chase != "none"
-            self._judge = LazyChaseJudge(spec) if forbidden else None
+            self._judge = LazyChaseJudge(spec) if forbidden and spec.fairy is not None else None
             self._game = CurrentGame(self.builder.rules(spec), self._judge)
         return self._game
 
@@ -261,6 +265,15 @@ class Engine:
     def is_prepared(self) -> bool:
         """True if a search could begin at once; also called by the reading thread."""
         return self._search is not None and self._is_warm
+
+    def _is_current(self) -> bool:
+        """True if a search with the chosen options could begin at once."""
+        spec = self.spec()
+        return (
+            self.is_prepared
+            and self._evaluator_settings == (spec.variant, self.options.evaluator_settings)
+            and self._search_settings == self._chosen_settings(spec)
+        )
 
     def prepare(self) -> None:
         """Load everything that the next search needs, before a clock runs."""
@@ -276,7 +289,7 @@ class Engine:
         """Load the search. Return False if that takes longer than the task's time; loading then
         continues in the background."""
         ends = loading_deadlines(task, manager)
-        if ends is None or (self.is_prepared and not self._loader.is_busy):
+        if ends is None or (not self._loader.is_busy and self._is_current()):
             return True
 
         def until() -> float:
@@ -311,14 +324,16 @@ class Engine:
             self._rank_moves()
             self._is_net_free = True
             self.builder.compile_search()
-            self._is_net_free = False
+            with self._net_lock:
+                self._is_net_free = False
             self._search.warm_up()
             self._is_warm = True
         return self._search
 
     def _chosen_settings(self, spec: VariantSpec) -> tuple[str, dict[str, Any]]:
         """Name of the set of search settings, and the options that override it."""
-        from variant_ai.core.search.settings import DEFAULT_SET, words_of
+        from variant_ai.core.factories import SEARCHES
+        from variant_ai.core.search.settings import DEFAULT_SET, SearchParams, words_of
 
         name = self.options.text("Search_Settings").strip().lower() or DEFAULT_SET
         try:
@@ -327,7 +342,16 @@ class Engine:
             self._message(f"error: {error}; playing with {DEFAULT_SET}")
             name, words = DEFAULT_SET, spec.search
             self.options.put("Search_Settings", name)
-        return name, self.options.search_overrides(words.u_divisor)
+        overrides = self.options.search_overrides(words.u_divisor)
+        try:
+            SEARCHES.load(SearchParams.of(spec, name, **overrides).algorithm)
+        except VariantAIError as error:
+            if "algorithm" not in overrides:
+                raise
+            self._message(f"error: {error}; playing with the search of {spec.variant}")
+            self.options.put("Search_Algorithm", "auto")
+            del overrides["algorithm"]
+        return name, overrides
 
     def _search_in_memory(
         self, evaluator: Evaluator, params: SearchParams, rules: Rules

@@ -13,6 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ from variant_ai.core.engine.commands import (
 from variant_ai.core.engine.engine import Engine
 from variant_ai.core.engine.line_io import MAX_LINE, InputLine, LineWriter
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
-from variant_ai.core.engine.protocols.engine_options import SHUFFLED, VARIANT
+from variant_ai.core.engine.protocols.engine_options import SHUFFLED, VARIANT, Option
 from variant_ai.core.engine.protocols.uci import Dialect, Identity, shown
 from variant_ai.core.engine.search_signals import QueuedCommand, SearchSignals
 from variant_ai.core.errors import VariantAIError
@@ -212,10 +213,25 @@ class Session:
                 self._put(command, line.at, size=len(line.text))
 
     def _greet(self) -> None:
-        declared = self._dialect.declared(self.options)
+        dialect = self._dialect
+        declared = dialect.declared(self.options)
+        if not dialect.has_variants:
+            declared = [self._playable(option) for option in declared]
         self._print(*self._dialect.greeting(self.identity, declared))
         self._is_greeted = True
         self._put(Ignored())  # the working thread imports modules meanwhile
+
+    def _playable(self, option: Option) -> Option:
+        """Leave out variants that the protocol cannot play."""
+        if option.name != VARIANT:
+            return option
+        builder, protocol = self.builder, self._dialect.name
+        names = [
+            name
+            for name in option.choices
+            if builder.supports(builder.resolve_name(name), protocol)
+        ]
+        return replace(option, choices=tuple(names))
 
     def _put(self, command: Command, at: float = 0.0, number: int = 0, size: int = 0) -> None:
         self._read += size
@@ -380,7 +396,9 @@ class Session:
         name = self.builder.resolve_name(given)
         dialect = self._dialect
         if not dialect.has_variants and not self.builder.supports(name, dialect.name):
-            return  # a bridge names the variant that it plays over UCI; this protocol has its own
+            playing = self.options.text(VARIANT)
+            self._error(f"{given!r} cannot be played in {dialect.name}; still playing {playing}")
+            return
         self._set_game(VARIANT, name)
         self._is_variant_chosen = True
         self._print(self._dialect.message(self.engine.describe_variant()))

@@ -94,8 +94,9 @@ class ModelInfo:
         if self.encoding_hash != mine:
             raise DataError(
                 f"{self.source}: was trained for another version of the {spec.variant} spec "
-                f"(encoding {self.encoding_hash}, the spec now has {mine}); train it again, or "
-                "use the spec it was trained with"
+                f"(encoding {self.encoding_hash}, the spec now has {mine}); train it again, "
+                "use the spec it was trained with, or give a spec of your own a name of its own "
+                "(`variant:`)"
             )
         if self.encoder_version not in ("", str(ENCODER_VERSION)):
             raise DataError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 START_RANDOM = "random"
 """Start from random weights."""
@@ -68,9 +68,17 @@ class SearchChoice(Section):
     """Share of the moves with all nodes; the others get `fast_nodes` and teach no policy
     ([KataGo], playout cap randomisation)."""
     fast_nodes: int = Field(default=0, ge=0)
-    """Visits of the other moves; 0: a sixth of `nodes`."""
+    """Visits of the other moves, at most `nodes`; 0: a sixth of `nodes`."""
     look_for_material: bool = False
     """Let the rules look for material at leaves, if the spec has `piece_gains`."""
+
+    @field_validator("fast_nodes")
+    @classmethod
+    def _fewer(cls, fast: int, info: ValidationInfo) -> int:
+        nodes = info.data.get("nodes", fast)
+        if fast > nodes:
+            raise ValueError(f"fast moves have at most the {nodes} visits of `nodes`")
+        return fast
 
 
 Plies = Annotated[int, Field(ge=0, le=1000)]

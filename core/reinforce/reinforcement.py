@@ -381,7 +381,8 @@ class Reinforcement:
         """Step 3: the matches of a generation, and the net that plays next."""
         state, ladder = self.state, self.ladder
         wanted = self.settings.ladder
-        if ladder.pairings(generation) or (wanted.engines and generation % wanted.every == 0):
+        pairings = ladder.pairings(generation, state.player)
+        if pairings or (wanted.engines and generation % wanted.every == 0):
             self.watcher.step(f"generation {generation}: matches")
             began = cpu_seconds()
             with ExitStack() as opened:
@@ -389,6 +390,7 @@ class Reinforcement:
                     generation,
                     opened.enter_context(closing(self._open_net(generation))),
                     lambda earlier: opened.enter_context(closing(self._open_net(earlier))),
+                    generating=state.player,
                     cpu_seconds=self._clock.cpu,
                     games=state.games,
                 )

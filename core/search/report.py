@@ -68,7 +68,8 @@ class Line:
 
     @property
     def is_known(self) -> bool:
-        """True if the search has visited or proven the move; otherwise `q` is 0 without meaning."""
+        """True if the search has visited or proven the move; otherwise `q` is the net's value of the
+        position before it, 0 if the net has not seen that either."""
         return self.visits > 0 or self.mate is not None
 
     @property

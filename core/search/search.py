@@ -119,6 +119,7 @@ class Search(BaseSearch):
     def set_game(self, game: Game) -> None:
         """Set the game to search from its last position. Earlier results for it are kept."""
         with self._lock:
+            self._allowed = None
             self.tree.set_game(with_last_moves(game, self.rules))
 
     @property

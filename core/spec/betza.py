@@ -160,7 +160,13 @@ def _atoms(text: str) -> Iterator[tuple[Movement, ...]]:
         if not letter:
             raise _error(text, start, f"modifiers {modifiers!r} have no atom after them")
         if letter not in LEAPS and letter not in COMPOUNDS:
-            known = UNSUPPORTED.get(letter, "atoms are " + " ".join([*LEAPS, *COMPOUNDS]))
+            known = UNSUPPORTED.get(
+                letter,
+                "atoms are "
+                + " ".join([*LEAPS, *COMPOUNDS])
+                + ", modifiers before them m c n p g "
+                + " ".join(DIRECTIONS),
+            )
             raise _error(text, at, f"unknown token {letter!r}; {known}")
         suffix = text[at + 1 : at + 2]
         doubled = suffix == letter
@@ -187,7 +193,7 @@ def _read_atom(
     if lame and (letter not in LAME or len(token) > len(modifiers) + 1):
         raise _error(text, start, f"{token!r} is not supported; only nN, nA, nD and nZ are")
     if hop and (letter == "N" or reach == 1 or lame or (reach and hop == "behind")):
-        message = f"{token!r} is not supported; only sliders hop, `g` unlimited ones"
+        message = f"{token!r} is not supported; only sliders of two squares or more hop, with `g` unlimited ones"
         raise _error(text, start, message)
     movements = []
     for base in COMPOUNDS.get(letter, letter):

@@ -66,6 +66,7 @@ def check(spec: VariantSpec) -> list[Issue]:
         _check_passant,
         _check_promotion_zones,
         _check_wins,
+        _check_chases,
         check_home,
         check_input,
         check_policy,
@@ -77,6 +78,21 @@ def check(spec: VariantSpec) -> list[Issue]:
         if issues:
             return issues
     return []
+
+
+def _check_chases(spec: VariantSpec) -> Issues:
+    """Check that somebody can judge chases: the rules engine of a plugin, or Fairy-Stockfish."""
+    repetition, rules = spec.rules.repetition, spec.rules
+    if (
+        repetition.perpetual_chase != "none"
+        and spec.fairy is None
+        and rules.engine in ("kernel", "fairy")
+    ):
+        yield (
+            ("rules", "repetition", "perpetual_chase"),
+            f"chases ({repetition.perpetual_chase}) are judged by Fairy-Stockfish, by the rules of the "
+            "variant that `fairy:` names, and there is none; accepted without it: none",
+        )
 
 
 def _check_pieces(spec: VariantSpec) -> Issues:

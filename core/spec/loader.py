@@ -185,7 +185,7 @@ def _unknown_plane(given: Any, loc: Sequence[str | int]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 

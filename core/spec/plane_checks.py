@@ -73,7 +73,10 @@ def _item_issues(spec: VariantSpec) -> Issues:
             ):
                 yield path, "a `promoted` plane needs `hands: {promoted: returns as …}`"
             case CastlingPlanes() if not spec.castling:
-                yield path, "castling planes need `castling:`"
+                yield (
+                    path,
+                    "castling planes need `castling:`; without castling, write an `input:` without them",
+                )
             case ChecksPlane() if not any(win.checks for win in spec.rules.wins):
                 yield path, "a `checks` plane needs `wins: [{checks: n}]`"
             case "en_passant" if not any(p.passant for p in spec.pieces.values()):

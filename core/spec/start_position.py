@@ -106,7 +106,9 @@ def board_cells(field: str, files: int, ranks: int) -> dict[int, str]:
                 cells[(number - 1) * files + width] = match[0]
                 width += 1
             elif len(match[1]) > 2 or not 1 <= int(match[1]) <= files:
-                raise FenError(f"rank {number}: {match[1][:50]!r} empty squares")
+                raise FenError(
+                    f"rank {number}: {match[1][:50]!r} empty squares, the board has {counted(files, 'file')}"
+                )
             else:
                 width += int(match[1])
         if width != files:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +30,8 @@ def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary path to write to, renamed to `path` at the end; deleted after an error.
+    """Yield a temporary path to write to, renamed to `path` at the end; deleted after an error. A
+    loss of power leaves the old file or the new one.
 
     Raises OSError that names `path`, never the temporary file.
     """
@@ -36,10 +39,27 @@ def whole(path: Path) -> Iterator[Path]:
     try:
         with naming(path, part):
             yield part
+            if part.is_file():
+                synchronise(part)
             part.replace(path)
+            synchronise(path.parent)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def synchronise(path: Path) -> None:
+    """Force a file or the names in a folder to the disk, if the system can do that."""
+    if os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
+            raise
+    finally:
+        os.close(handle)
 
 
 def first_settings(path: Path, now: dict[str, Any]) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class MatchSettings(Limits):
     margin: float = Field(default=0.05, ge=0, allow_inf_nan=False)
     """Tolerated overtime in seconds."""
     think: float = Field(default=60.0, gt=0)
-    """Seconds for a move without a time limit."""
+    """Seconds for a move of a program without a time limit."""
     max_plies: int = Field(default=600, ge=1)
     """A game of this length in plies is a draw."""
     resign: str | None = None

@@ -53,7 +53,7 @@ class Conduct:
     margin: int = 50
     """Tolerated overtime of a move in milliseconds."""
     think: float = 60.0
-    """Seconds for a move without a time limit, after which the player must stop."""
+    """Seconds for a move without a time limit, after which a program must stop; nets have their nodes."""
     grace: float = 3.0
     """Seconds to answer `stop`, after which a player counts as hung."""
     max_plies: int = 600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from variant_ai.core.arena.players.player import Fault, Player, Reply, Turn
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.move.clock import Clock, TimeManager
 from variant_ai.core.search.move.limits import Limits
-from variant_ai.core.search.move.timed_search import run_on_clock
+from variant_ai.core.search.move.timed_search import PATIENCE, run_on_clock
 
 if TYPE_CHECKING:
     from variant_ai.core.search.interface import BaseSearch
@@ -43,6 +44,8 @@ class NetPlayer(Player):
         self._make_search = make_search
         self._search: BaseSearch | None = None
         self._times = TimeManager()
+        self._killed = threading.Event()
+        self._playing = threading.Event()
 
     def start(self) -> None:
         """Make the search if there is none, and warm it up before a clock runs."""
@@ -57,8 +60,16 @@ class NetPlayer(Player):
         self._times.forget()
 
     def play(self, game: Game, turn: Turn) -> Reply:
+        self._playing.set()
+        try:
+            return self._play(game, turn)
+        finally:
+            self._playing.clear()
+
+    def _play(self, game: Game, turn: Turn) -> Reply:
         search = self._search
-        assert search is not None
+        if search is None or self._killed.is_set():
+            raise Fault("crash", f"{self.name} was stopped")
         started = time.monotonic()
         search.set_game(game)
         allowance = turn.allowance
@@ -94,10 +105,15 @@ class NetPlayer(Player):
         )
 
     def kill(self) -> None:
-        """Stop the search, which returns what it has; from any thread."""
-        search = self._search
-        if search is not None:
+        """Stop the search, which returns what it has; from any thread. The player plays no more."""
+        self._killed.set()
+        threading.Thread(target=self._stop, name="kill", daemon=True).start()
+
+    def _stop(self) -> None:
+        """Stop a search until it has ended: a call before it has begun has no effect."""
+        while self._playing.is_set() and (search := self._search) is not None:
             search.stop()
+            time.sleep(PATIENCE)
 
     def close(self) -> None:
         search, self._search = self._search, None

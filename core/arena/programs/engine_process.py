@@ -246,7 +246,8 @@ class EngineProcess(Closing, ABC):
         while True:
             line = self._next(deadline)
             if line is not None:
-                yield line.text, line.at - started, late
+                # a program may have answered before it was asked, while it pondered
+                yield line.text, max(0.0, line.at - started), late
             elif late or grace <= 0:
                 raise self._hung(waiting_for)
             else:

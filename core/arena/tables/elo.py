@@ -130,11 +130,19 @@ def estimate(tally: Tally) -> Estimate:
     if tally.games:
         counts = (tally.losses, tally.draws, tally.wins)
         spread = sum(n * (x - mean) ** 2 for n, x in zip(counts, (0.0, 0.5, 1.0), strict=True))
+        if tally.draws == tally.games:
+            spread = drawn_spread(tally.games)
         reach = QUANTILE * math.sqrt(spread) / tally.games
         low, high = mean - reach, mean + reach
     ends = elo_of(low), elo_of(high)
     error = (ends[1] - ends[0]) / 2 if all(map(math.isfinite, ends)) else math.inf
     return Estimate(elo_of(mean), error, *ends, superiority(tally))
+
+
+def drawn_spread(games: float) -> float:
+    """Sum of the squared deviations of games that were all drawn, with one game of each result added for
+    the variance of a game: a few draws do not show that two players are equally strong."""
+    return games * 0.5 / (games + 3)
 
 
 def superiority(tally: Tally) -> float:
@@ -208,11 +216,15 @@ def fit(results: Sequence[Sequence[Tally]]) -> Ratings:
     information = np.linalg.pinv(
         design.T @ (design * (games * expected * (1 - expected))[:, None]), hermitian=True
     )
-    spread = sum(
-        fitted[..., outcome].ravel() * (worth - expected) ** 2
-        for outcome, worth in enumerate((1.0, 0.5, 0.0))
+    spread = np.asarray(
+        sum(
+            fitted[..., outcome].ravel() * (worth - expected) ** 2
+            for outcome, worth in enumerate((1.0, 0.5, 0.0))
+        )
     )
-    covariance = information @ (design.T @ (design * np.asarray(spread)[:, None])) @ information
+    for pair in np.flatnonzero((fitted[..., 1] > 0) & (fitted[..., 1] == fitted.sum(axis=-1))):
+        spread[pair] = drawn_spread(games[pair])
+    covariance = information @ (design.T @ (design * spread[:, None])) @ information
     elo = parameters * ELO
     centre = unit - 1.0 / players  # ratings minus their mean
     return Ratings(elo - elo.mean(), centre @ (covariance * ELO**2) @ centre, prior)

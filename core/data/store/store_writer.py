@@ -36,6 +36,7 @@ from variant_ai.core.data.store.visits import (
 from variant_ai.core.errors import DataError, os_reason
 from variant_ai.core.spec.hashing import rules_hash, spec_hash
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.files import synchronise
 
 if TYPE_CHECKING:
     from variant_ai.core.data.store.game_store import Store
@@ -292,7 +293,7 @@ class StoreWriter:
             if not self._appending:
                 os.replace(self._target, self.path)
             self._file = None
-            _sync_folder(self.path.parent)
+            synchronise(self.path.parent)
 
     def abort(self) -> None:
         """Undo all changes: a new store is removed, an existing one is restored; the work of an earlier
@@ -432,13 +433,3 @@ def _run(
             for parent in parents
         ],
     }
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable, if the system can synchronise folders."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

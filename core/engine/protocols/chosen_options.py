@@ -19,6 +19,7 @@ from variant_ai.core.engine.protocols.engine_options import (
     variant_option,
 )
 from variant_ai.core.errors import SettingError, closest
+from variant_ai.core.system.processors import processors
 
 
 class Strength(NamedTuple):
@@ -170,7 +171,7 @@ class OptionSet:
             "evaluator": self.text("Evaluator") or "auto",
             "device": self._device(),
             "precision": None if precision == "auto" else precision,
-            "threads": self.number("Threads") or None,
+            "threads": min(self.number("Threads"), processors()) or None,
             "batch": self.number("Batch_Size"),
         }
 

@@ -161,7 +161,8 @@ _FIRST = (
     Option("Clear Hash", "button", about="Forget the search tree", ucci=False),
     _check("Ponder", False, "Informs that the client will send `go ponder`; the engine ponders only "
            "then", ucci=False),
-    _spin("MultiPV", 1, 1, 256, "Number of variations reported, the best first"),
+    _spin("MultiPV", 1, 1, 256, "Number of variations reported, the best first",
+          ucci=False),
     _spin("Move Overhead", 20, 0, 10_000, "Milliseconds lost between the engine's answer and the "
           "stop of its clock", also=("moveoverhead",)),
     _check("UCI_ShowWDL", False, "Report the probabilities of win, draw and loss, per mille",

@@ -33,7 +33,7 @@ MATE_SCORE = 30_000
 
 
 class Ucci(Dialect):
-    """UCCI 3.0. Its only state is the unit of time."""
+    """UCCI 3.0. Its state are two options that change how the next `go` is read."""
 
     name = "ucci"
     first_word = "ucci"
@@ -46,23 +46,28 @@ class Ucci(Dialect):
 
     def __init__(self) -> None:
         self.milliseconds = False
+        self.batch = False
 
     def declared(self, options: OptionSet) -> Sequence[Option]:
         return options.for_ucci()
 
     def apply(self, options: OptionSet) -> None:
         self.milliseconds = options.is_on("usemillisec")
+        self.batch = options.is_on("batch")
 
     def queues_searches(self, options: OptionSet) -> bool:
-        return options.is_on("batch")
+        return self.batch
 
     def parse(self, text: str) -> Command | None:
         words = text.split()
         if words and words[0].lower() == "go":
             return parse_ucci_go(words[1:], 1e-3 if self.milliseconds else 1.0)
         command = super().parse(text)
-        if isinstance(command, SetOption) and canonical(command.name) == "usemillisec":
-            self.milliseconds = is_true(command.value or "")
+        if isinstance(command, SetOption):
+            if canonical(command.name) == "usemillisec":
+                self.milliseconds = is_true(command.value or "")
+            elif canonical(command.name) == "batch":
+                self.batch = is_true(command.value or "")
         return command
 
     def message(self, text: str) -> str:

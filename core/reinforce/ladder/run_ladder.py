@@ -82,12 +82,12 @@ class RunLadder:
         """End `measure` soon, in the middle of a match, which is then played again. From any thread."""
         self._stopped.set()
 
-    def pairings(self, generation: int) -> list[int]:
+    def pairings(self, generation: int, generating: int = 0) -> list[int]:
         """Earlier generations that a generation plays, nearest first.
 
         For each number of the setting `opponents`, it is the newest measured generation that lies at
-        least so far back. With a gate the one that generates games is among them. Empty if this
-        generation is not measured.
+        least so far back. With a gate `generating`, the one that generates games, is among them. Empty
+        if this generation is not measured.
         """
         ladder = self.settings.ladder
         if generation == 0 or ladder.games == 0:
@@ -100,7 +100,7 @@ class RunLadder:
                 if far:
                     found.add(far[-1])
         if ladder.gate:
-            found.add(self._generating(generation))
+            found.add(generating)
         return sorted(found, reverse=True)
 
     def measure(
@@ -109,24 +109,26 @@ class RunLadder:
         evaluator: Evaluator,
         evaluator_of: Callable[[int], Evaluator],
         *,
+        generating: int = 0,
         cpu_seconds: float | None = None,
         games: int = 0,
     ) -> None:
         """Play the pairings of a generation that are missing, and write record and picture.
 
         evaluator_of: returns the evaluator of an earlier generation; both belong to the caller.
+        generating: generation that generates games until now.
         cpu_seconds: spent by the run so far; games: those of self-play in that time. If `cpu_seconds`
         is given, matches that would exceed `cpu_share` of it are left out, except the one of the gate.
         Raises DataError if an evaluator does not fit the variant.
         """
-        opponents: list[Opponent] = [*self.pairings(generation)]
+        opponents: list[Opponent] = [*self.pairings(generation, generating)]
         if generation % self.settings.ladder.every == 0 and self.settings.ladder.games:
             opponents += self._engines
         opponents = [one for one in opponents if self.record.find(generation, one) is None]
         if not opponents:
             return
         for opponent in opponents:
-            decides = self.settings.ladder.gate and opponent == self._generating(generation)
+            decides = self.settings.ladder.gate and opponent == generating
             if not decides and not self._affordable(opponent, cpu_seconds, games):
                 continue
             if self._stopped.is_set():
@@ -156,10 +158,6 @@ class RunLadder:
             self.record.accepted.append(generation)
             self.record.write(self.folder / RECORD)
         return accepted
-
-    def _generating(self, generation: int) -> int:
-        """The newest generation before this one that the gate accepted."""
-        return max((one for one in self.record.accepted if one < generation), default=0)
 
     def _affordable(self, opponent: Opponent, cpu_seconds: float | None, games: int) -> bool:
         """Return True if another match is within the ladder's share of the CPU time.

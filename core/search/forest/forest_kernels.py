@@ -194,11 +194,10 @@ def finish_move(
     n = np.int64(record["count"])
     moves = first_move(root, n)
     p = k.expander[0]["p"][:]  # as an array, or its readers would be compiled for another type, too
-    target_of(c, s, f, g, i, p)
+    value = target_of(c, s, f, g, i, p)
     edge = chosen_edge(c, s, f, g, i, p)
     move = np.int64(g.moves[moves + edge])
     at = np.int64(w.path_info[0]["root_at"])
-    value = np.float64(record["q"])
     entry = f.entries[counters["entries"]]
     counters["entries"] += 1
     entry["game"] = tree["game"]

@@ -82,7 +82,7 @@ class SearchedMove(NamedTuple):
     full: bool
     """False for a fast move, which has no policy target."""
     root_value: float
-    """Mean value of the search for the player to move, in [-1, 1]."""
+    """Value of the search for the player to move, in [-1, 1] (`root_moves.target_of`)."""
     moves: NDArray[np.int32]
     """[n] moves of the policy target."""
     weights: NDArray[np.float32]

@@ -138,8 +138,9 @@ def select_improved(g: Arrays, s: Settings, node: Number) -> Number:
 
 
 @borrowing
-def improved_policy(g: Arrays, s: Settings, node: Number, p: NDArray[np.float64]) -> None:
-    """Write pi' of all moves of an OPEN node to `p` [count or more], in the order of its edges.
+def improved_policy(g: Arrays, s: Settings, node: Number, p: NDArray[np.float64]) -> float:
+    """Write pi' of all moves of an OPEN node to `p` [count or more], in the order of its edges, and
+    return its value, the sum of pi' q in [-1, 1] for the side to move.
 
     Moves proven to lose get 0, unless all of them are.
     """
@@ -173,5 +174,11 @@ def improved_policy(g: Arrays, s: Settings, node: Number, p: NDArray[np.float64]
             if e < opened and is_lost(g, s, slots + e):
                 p[e] = 0.0
             total += p[e]
+    value = 0.0
     for e in range(count):
         p[e] /= total
+        q = mix
+        if e < opened and g.slots[slots + e]["visits"] > 0:
+            q = move_value(g, s, slots + e)
+        value += p[e] * q
+    return 2.0 * value - 1.0

@@ -188,10 +188,13 @@ def noisy_edge(c: Choice, s: Settings, f: Forest, g: Arrays, i: Number, root: Nu
 @borrowing
 def target_of(
     c: Choice, s: Settings, f: Forest, g: Arrays, i: Number, p: NDArray[np.float64]
-) -> None:
-    """Write the policy target of tree i's root to `p` [count or more], by edge; the sum is 1.
+) -> float:
+    """Write the policy target of tree i's root to `p` [count or more], by edge; the sum is 1. Return
+    the value of the root for the side to move, in [-1, 1].
 
-    A proven win is the whole target: the quickest one.
+    A proven win is the whole target: the quickest one. The value of a Gumbel search is that of its
+    target, because sequential halving also visits moves that the net would not choose. That of a proven
+    root is exact, that of PUCT the mean of all visits.
     """
     root = np.int64(g.state[0]["root"])
     record = g.nodes[root]
@@ -202,11 +205,12 @@ def target_of(
             for e in range(n):
                 p[e] = 0.0
             p[edge] = 1.0
-            return
+            return np.float64(record["q"])
     if c[0]["gumbel"]:
-        improved_policy(g, s, root, p)
-        return
+        value = improved_policy(g, s, root, p)
+        return value if record["proof"] == UNPROVEN else np.float64(record["q"])
     pruned_visits(c, s, f, g, i, p)
+    return np.float64(record["q"])
 
 
 @borrowing

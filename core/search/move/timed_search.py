@@ -60,7 +60,7 @@ def hurried(
         return None
     if pace == "at once":
         return Limits(movetime=0.0)
-    look = LOOK_SHARE * (clock.remaining - manager.overhead)
+    look = max(LOOK_SHARE * (clock.remaining - manager.overhead), 0.0)
     return Limits(evaluations=1, movetime=look if movetime is None else min(look, movetime))
 
 
@@ -89,6 +89,8 @@ def run_on_clock(
     meant = 0.0
     if few is not None:
         report = search.run(few)
+        if not (report.visits or report.evaluations or any(one.is_known for one in report.lines)):
+            report = search.run(Limits(evaluations=1))  # better late than any legal move
     else:
         budget = manager.budget(clock, own_moves)
         latest = budget.maximum if limits.movetime is None else min(budget.maximum, limits.movetime)

@@ -12,6 +12,7 @@ from variant_ai.core.search.move.move_choice import choose, move_policy, pv_adju
 from variant_ai.core.search.report import Line, Report, centipawns
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.edges import Edges, ReadableTree
+from variant_ai.core.search.tree.nodes import OPEN
 
 LONGEST = 200
 """Maximum number of plies in a line."""
@@ -139,12 +140,17 @@ def make_report(
         ranked.remove(best)
         ranked.insert(0, best)
     shown = ranked[: max(1, multipv)]
+    root = tree.arrays.nodes[tree.root]
+    evaluated = root["state"] == OPEN
     lines = []
     for edge in shown:
         moves = tuple(m for m, _ in line_of(tree, edge, part, params)) if pv else ()
         q, draw = float(part.q[edge]), float(part.draws[edge])
+        visited = bool(part.visits[edge] or part.mates[edge])
+        if not visited and evaluated:
+            q, draw = float(root["value"]), float(root["draw"])
         wdl = None
-        if knows_draws and part.visits[edge]:
+        if knows_draws and (part.visits[edge] or (evaluated and not visited)):
             draw = min(max(draw, 0.0), 1.0 - abs(q))
             wdl = ((1.0 - draw + q) / 2, draw, (1.0 - draw - q) / 2)
         mate = int(part.mates[edge])

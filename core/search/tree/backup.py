@@ -70,7 +70,7 @@ def recompute(g: Arrays, s: Settings, node: Number) -> None:
             continue
         total -= n * child_q(g, edge)
         proof = child_proof(g, edge)
-        if proof == UNPROVEN:
+        if proof == UNPROVEN or edge["flags"] & REPEATS:
             unproven = True
         elif proof == LOST:
             quickest = min(quickest, np.int64(g.nodes[child]["distance"]) + 1)

@@ -143,10 +143,12 @@ def visit_cycle(g: Arrays, node: Number, slot: Number, value: Number) -> Truth:
     repeat["visits"] += 1
     if value == 0:
         repeat["draws"] += 1.0
-    else:
-        # a late verdict also applies to the visits before it
+    elif value == repeat["verdict"]:
+        # the verdict of a judge, which also applies to the visits before it
         repeat["sum"] = -1.0 * value * np.int64(repeat["visits"])
         repeat["draws"] = 0.0
+    else:
+        repeat["sum"] -= value
     return True
 
 

@@ -13,7 +13,7 @@ reads only two neighbouring cache lines:
 
 Only edges that have been tried have a slot. All untried edges have the same Q, so the next one to try
 is the one with the best prior. It is always kept in front of the other untried ones: the tried edges
-are a prefix, and nothing is ever sorted. From the third edge on, slots are in a separate block, whose
+are a prefix, and only roots are ever sorted. From the third edge on, slots are in a separate block, whose
 size doubles when it is full.
 
 Selection and backup read every tried edge of every node of a path, and reading a child's Q would

@@ -35,7 +35,14 @@ def begin_reclaim(g: Arrays) -> None:
     """Start to free the nodes that the root does not reach. An earlier run must be finished, or still
     marking."""
     state = g.state[0]
-    state["mark"] = 1 if state["mark"] == 255 else state["mark"] + 1
+    if state["mark"] == 255:  # an unfinished run may have left any number in a node
+        for chain in range(g.heads.shape[0]):
+            node = np.int64(g.heads[chain])
+            while node != 0:
+                g.nodes[node]["mark"] = 0
+                node = np.int64(g.nodes[node]["next"])
+        state["mark"] = 0
+    state["mark"] += 1
     state["phase"] = MARKING
     root = np.int64(state["root"])
     g.nodes[root]["mark"] = state["mark"]

@@ -44,6 +44,7 @@ from variant_ai.core.search.tree.leaf_batch import DONE_AT_ONCE, ENOUGH, LeafBat
 from variant_ai.core.search.tree.nodes import (
     END,
     FRESH,
+    IDLE,
     OPEN,
     SORTED,
     UNPROVEN,
@@ -52,6 +53,7 @@ from variant_ai.core.search.tree.nodes import (
     first_move,
     open_edge,
 )
+from variant_ai.core.search.tree.reuse import SLICE
 from variant_ai.core.search.tree.selection import NO_EDGE, select_edge
 from variant_ai.core.search.tree.transpositions import READS_PLY, find, insert
 
@@ -111,6 +113,30 @@ class SlowTree(Tree):
     def set_game(self, game: Game) -> bool:
         self._ahead.clear()  # nodes will be freed, and their numbers reused
         return super().set_game(game)
+
+    def reclaim(self, steps: int = SLICE) -> bool:
+        before = self.arrays.state[0]["phase"]
+        goes_on = super().reclaim(steps)
+        if before != IDLE and self.arrays.state[0]["phase"] == IDLE:
+            self._drop_positions()
+        return goes_on
+
+    def make_room(self) -> bool:
+        made = super().make_room()
+        if made:
+            self._drop_positions()
+        return made
+
+    def _drop_positions(self) -> None:
+        """Forget the positions of nodes that were freed."""
+        nodes, kept = self.arrays.nodes, {}
+        for first in self.arrays.heads[self.arrays.heads != 0].tolist():
+            node = first
+            while node:
+                if node in self._positions:
+                    kept[node] = self._positions[node]
+                node = int(nodes[node]["next"])
+        self._positions = kept
 
     def _is_takeback(self, game: Game) -> bool:
         return False

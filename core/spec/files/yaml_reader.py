@@ -28,6 +28,17 @@ MAX_NODES = 20_000
 comes with the program has under 300."""
 
 
+_HINTS = (
+    ("expected <block end>", "; is the line indented like the others of its mapping or list?"),
+    (
+        "mapping values are not allowed",
+        "; is a blank missing after a colon, or a quote around a text?",
+    ),
+    ("expected ',' or", "; is a bracket not closed, or a comma missing?"),
+)
+"""Starts of the library's messages, and what a writer of a spec may look for."""
+
+
 class _BoundError(MarkedYAMLError):
     """Valid YAML that exceeds the bounds."""
 
@@ -144,7 +155,9 @@ def load_yaml(text: str, where: str, what: str, *, kind: str = "rt") -> Any:
         raise SpecError(f"{what}: {error.problem}", _mark(where, error.problem_mark)) from None
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise SpecError(f"not YAML: {error.problem or error.context}", _mark(where, mark)) from None
+        problem = str(error.problem or error.context)
+        hint = next((text for start, text in _HINTS if problem.startswith(start)), "")
+        raise SpecError(f"not YAML: {problem}{hint}", _mark(where, mark)) from None
     except (YAMLError, ValueError, RecursionError) as error:
         raise SpecError(f"not YAML: {str(error).splitlines()[0]}", where) from None
 

@@ -16,7 +16,6 @@ There is no random state: the order of the samples and the learning rate follow 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -36,7 +35,7 @@ from variant_ai.core.inference.backends.torch_backend import (
 )
 from variant_ai.core.nets.checksums import CHECKSUMS, check_file, checksums_json, read_checksums
 from variant_ai.core.nets.network import load_model
-from variant_ai.core.system.files import naming
+from variant_ai.core.system.files import naming, synchronise
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.run.run_folder import CONFIG, read_config, read_object
 from variant_ai.core.train.run.training_settings import TrainConfig
@@ -155,14 +154,14 @@ def save_checkpoint(
         for name, content in contents.items():
             with naming(target / name, part / name):
                 (part / name).write_bytes(content)
-                _sync(part / name)
+                synchronise(part / name)
         old = folder / f"{target.name}.old"
         if target.exists():  # the same step again, after a resumption
             target.rename(old)
         with naming(target, part):
             part.rename(target)
         shutil.rmtree(old, ignore_errors=True)
-        _sync(folder)
+        synchronise(folder)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
@@ -238,14 +237,3 @@ def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Copy tensors into the layout of safetensors: row by row, sharing no memory."""
     return {name: t.detach().cpu().clone(memory_format=torch.contiguous_format)
             for name, t in tensors.items()}  # fmt: skip
-
-
-def _sync(path: Path) -> None:
-    """Force a file or directory to the disk, if the system supports it."""
-    if os.name != "posix":
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
