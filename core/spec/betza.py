@@ -202,8 +202,13 @@ def _read_atom(
         for position, group in groups:
             chosen = _directed(leap, group, compound=letter in "KQ")
             if not chosen:
+                pairs = [a + b for a in VERTICAL for b in HORIZONTAL]
+                known = [g for g in (*DIRECTIONS, *pairs) if _directed(leap, g, letter in "KQ")]
                 raise _error(
-                    text, position, f"direction {group!r} is not supported with atom {letter!r}"
+                    text,
+                    position,
+                    f"direction {group!r} is not supported with atom {letter!r}; accepted: "
+                    f"{' '.join(known)}",
                 )
             steps.update(chosen)
         movements += [

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 
 import pytest
 
 from variant_ai.core.arena.players.net_player import NetPlayer
-from variant_ai.core.arena.players.player import Allowance, PlayerClock, Turn
+from variant_ai.core.arena.players.player import Allowance, Fault, PlayerClock, Turn
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.move.clock import Clock, TimeManager
@@ -78,6 +79,17 @@ def test_moves_of_the_opening_count_for_the_clock(one_rules: Rules, behind: str)
     player.play(game, Turn(clocks, game.side, wait=60, grace=1))
     assert search.limits[0].movetime == TimeManager().budget(Clock(60.0), 15).maximum
     assert search.limits[0].movetime != TimeManager().budget(Clock(60.0), 0).maximum
+
+
+def test_a_net_that_is_short_of_time_is_asked_once(one_rules: Rules) -> None:
+    """Without an evaluation it would play the first legal move."""
+    search = ToySearch()
+    player = NetPlayer(lambda: search, "net")
+    clocks = (PlayerClock(Allowance(base=20)), PlayerClock(Allowance(base=20)))
+    game = Game(one_rules)
+    player.new_game(game)
+    player.play(game, Turn(clocks, game.side, wait=60, grace=1))
+    assert search.limits == [Limits(movetime=0.0), Limits(evaluations=1)]
 
 
 class PatientSearch(ToySearch):
@@ -152,3 +164,25 @@ def test_a_net_may_have_a_number_of_evaluations(one_rules: Rules) -> None:
     player.new_game(Game(one_rules))
     player.play(Game(one_rules), Turn(clocks, 0, wait=60, grace=1))
     assert search.limits == [Limits(simulations=100, evaluations=20)]
+
+
+class SlowToBegin(PatientSearch):
+    """Ignores stops before it has begun, as a search does."""
+
+    def run(self, limits: Limits, *, moves: Sequence[int] | None = None) -> Report:
+        time.sleep(0.1)
+        return super().run(limits)
+
+
+def test_a_stop_before_the_search_is_not_lost(one_rules: Rules) -> None:
+    player = NetPlayer(SlowToBegin, "net")
+    game = Game(one_rules)
+    player.new_game(game)
+    clock = PlayerClock(Allowance(movetime=30_000))
+    began = time.monotonic()
+    timer = threading.Timer(0.03, player.kill)
+    timer.start()
+    player.play(game, Turn((clock, clock), game.side, wait=60, grace=1))
+    assert time.monotonic() - began < 10
+    with pytest.raises(Fault):
+        player.play(game, Turn((clock, clock), game.side, wait=60, grace=1))

@@ -64,7 +64,10 @@ def test_the_ends_are_infinite_and_nothing_is_unknown() -> None:
     nothing = estimate(Tally())
     assert (nothing.elo, nothing.los, nothing.error) == (0.0, 0.5, math.inf)
     drawn = estimate(Tally(0, 10, 0))
-    assert (drawn.elo, drawn.error, drawn.los) == (0.0, 0.0, 0.5)
+    assert (drawn.elo, drawn.los) == (0.0, 0.5)
+    assert 50 < drawn.error < estimate(Tally(0, 2, 0)).error < 500
+    few = fit([[Tally(), Tally(0, 2, 0)], [Tally(), Tally()]])
+    assert few.difference(0, 1)[0] == 0 and few.difference(0, 1)[1] > 200
 
 
 def test_superiority_ignores_draws() -> None:

@@ -16,6 +16,7 @@ from variant_ai.core.errors import SpecError, UnknownNameError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.testing.random_games import uci_text
 from variant_ai.testing import check_game_ends, check_rules
 
@@ -195,6 +196,22 @@ def test_a_variant_of_an_ini_file_is_derived(tmp_path: Path) -> None:
     (tmp_path / "slow.yaml").write_text(on_fairy)
     slow = load_spec(tmp_path / "slow.yaml")
     assert check_rules(slow, 10, seed=3).agrees
+
+
+def test_short_slides_that_only_capture_keep_their_length_on_even_boards(tmp_path: Path) -> None:
+    """From no square can they go one step more in all directions."""
+    ini = tmp_path / "w.ini"
+    ini.write_text(
+        "[w6]\nmaxRank = 6\nmaxFile = f\npieceToCharTable = -\nking = k\n"
+        "customPiece1 = b:mWcR2\ncustomPiece2 = d:cB2\ncustomPiece3 = f:mNcF\n"
+        "castling = false\ndoubleStep = false\npromotionPieceTypes = -\n"
+        "startFen = fbkdbf/6/6/6/6/FBKDBF w - - 0 1\n"
+    )
+    spec = read_tree(derive("w6", ini=ini, positions=200).tree)
+    assert spec.rules.engine == "kernel"
+    moves = {symbol: parse_betza(piece.moves) for symbol, piece in spec.pieces.items()}
+    assert set(moves["B"]) == set(parse_betza("mWcW2"))
+    assert set(moves["D"]) == set(parse_betza("cF2"))
 
 
 def test_unknown_names_are_errors(tmp_path: Path) -> None:

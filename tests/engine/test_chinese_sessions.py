@@ -51,6 +51,16 @@ def test_words_of_ucci() -> None:
         assert client.line() == "bye"
 
 
+def test_batch_counts_from_the_next_line_on() -> None:
+    """A `go` right behind the option must not stop the search before it."""
+    with hello("ucci") as client:
+        client.ask("position startpos")
+        client.send("setoption batch true", "go nodes 40", "go nodes 30")
+        for nodes in (40, 30):
+            lines = client.until("bestmove")
+            assert any(f"nodes {nodes}" in line for line in lines), lines
+
+
 def test_banned_moves_are_not_played() -> None:
     with hello("ucci") as client:
         client.ask("position startpos", "banmoves a0a1 a0a2")

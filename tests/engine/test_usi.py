@@ -128,6 +128,8 @@ def test_a_shogi_gui_plays_shogi_without_choosing_it() -> None:
                        if line.startswith("option"))  # fmt: skip
         variants = next(line for line in greeting if line.startswith("option name UCI_Variant "))
         assert " default shogi " in variants
+        offered = variants.split(" var ")[1:]
+        assert {"shogi", "minishogi"} <= set(offered) and not {"chess", "xiangqi"} & set(offered)
         client.ask("setoption name USI_Hash value 32", "usinewgame", "position startpos moves 7g7f")
         move = best(client.ask("go btime 0 wtime 0 byoyomi 50", until="bestmove"))
         game = Game(registry().rules(registry().variant("shogi")))
@@ -141,7 +143,9 @@ def test_minishogi_is_chosen_by_its_option_and_chess_is_not_offered() -> None:
     with hello("usi") as client:
         said = client.ask("setoption name UCI_Variant value minishogi")
         assert said[-1].startswith("info string variant minishogi files 5 ranks 5")
-        client.ask("setoption name UCI_Variant value chess", "position startpos moves 1e1d 5a5b")
+        said = client.ask("setoption name UCI_Variant value chess")
+        assert "error: 'chess' cannot be played in usi; still playing minishogi" in said[-1]
+        client.ask("position startpos moves 1e1d 5a5b")
         move = best(client.ask("go nodes 3", until="bestmove"))
         assert move[0] in "12345RBSGP" and move[-1] in "abcde+"
 

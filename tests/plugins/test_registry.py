@@ -41,7 +41,8 @@ ENVIRON = {"VARIANT_AI_SPECS": ""}
 PGN = "variant_ai.core.data.read.pgn:PgnReader"
 UCI = "variant_ai.core.rules.text.notation:UciNotation"
 READERS = [reader.name for reader in core_readers()]
-NOTATIONS = [notation.name for notation in core_notations()]
+NOTATIONS = [notation.name for notation in core_notations() if notation.name != "iccs"]
+"""Of variants that are not played in UCCI."""
 
 
 class Plugin:
@@ -163,6 +164,7 @@ def test_readers_and_notations_are_those_of_the_variant() -> None:
     assert list(found.readers(found.variant(other))) == ["all", *READERS]
     assert list(found.notations(found.variant(chess))) == NOTATIONS
     assert list(found.notations(found.variant(other))) == ["own", *NOTATIONS]
+    assert "iccs" in found.notations(found.variant("xiangqi"))
 
 
 def test_a_notation_is_known_by_its_name() -> None:

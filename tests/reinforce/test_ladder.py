@@ -175,8 +175,8 @@ def test_the_gate_meets_the_net_that_generates_games(tmp_path: Path) -> None:
     one = ladder(tmp_path, gate=True, opponents=(1,), every=2)
     one.record.pairings += [result(1, 0, 3, 1), result(2, 1, 1, 3)]
     assert one.accepts(1, 0) and not one.accepts(2, 1)
-    assert one.pairings(3) == [1]
-    assert one.pairings(4) == [2, 1]
+    assert one.pairings(3, 1) == [1]
+    assert one.pairings(4, 1) == [2, 1]
     with pytest.raises(DataError, match="generation 3 has not played generation 1"):
         one.accepts(3, 1)
 
@@ -304,3 +304,15 @@ def test_the_file_of_an_older_version(tmp_path: Path) -> None:
     (tmp_path / "ladder.json").write_text(json.dumps(content))
     record = ladder(tmp_path).record
     assert (record.pairings, record.accepted) == ([result(1, 0, 3, 1)], [1])
+
+
+def test_a_gate_may_be_switched_on_later(tmp_path: Path) -> None:
+    """The generation that plays now is asked, not the last one that a gate accepted."""
+    net_of, _ = nets()
+    before = ladder(tmp_path, every=2)
+    for generation in (2, 4):
+        before.measure(generation, net_of(generation), net_of)
+    gated = ladder(tmp_path, every=2, gate=True, cpu_share=0.0)
+    assert gated.pairings(5, 4) == [4]
+    gated.measure(5, net_of(5), net_of, generating=4, cpu_seconds=1000.0, games=100)
+    assert gated.accepts(5, 4) in (True, False)

@@ -246,6 +246,7 @@ WRONG: list[tuple[str, str]] = [
     ("variant: dobutsu\nnodes: 3\n", r"a\.yaml:2:\d+: nodes"),
     ("search:\n  nodes: many\n", r"a\.yaml:2:\d+: search.nodes = 'many'"),
     ("search:\n  nodes: 0\n", r"a\.yaml:2:\d+: .*greater than or equal to 1"),
+    ("search:\n  nodes: 16\n  fast_nodes: 32\n", r"a\.yaml:3:\d+: .*at most the 16 visits"),
     ("search:\n  kind: alphabeta\n", r"a\.yaml:2:\d+: .*'gumbel' or 'puct'"),
     ("variety:\n  random_plies: [4, 0]\n", r"a\.yaml:2:\d+: .*the least number comes first"),
     ("variety:\n  random_plies: [-1, 0]\n", r"a\.yaml:2:\d+: .*greater than or equal to 0"),

@@ -16,6 +16,9 @@ from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.search.forest.position_searches import analyse_many
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.tree.backup import recompute
+from variant_ai.core.search.tree.descent import visit_cycle
+from variant_ai.core.search.tree.nodes import UNPROVEN, WON
 from variant_ai.core.search.tree.repetition import past_of, times_before
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "xiangqi_repetition.json"
@@ -142,3 +145,36 @@ def test_a_move_lost_by_repetition_is_not_played(
     for visits in (1, 60):
         (report,) = analyse_many(game.rules.spec, stubborn, [game], nodes=visits, rules=game.rules)
         assert report.best != losing
+
+
+def test_one_lost_cycle_leaves_the_drawn_ones(make_search: MakeSearch) -> None:
+    """An edge closes other cycles on other paths; only a judge's verdict is about all of them."""
+    search = make_search("chess")
+    search.run(Limits(simulations=50))
+    g, root = search.tree.arrays, np.int64(search.tree.root)
+    slot = np.int64(g.nodes[root]["slots"])
+    for value in [0] * 9 + [1]:
+        assert visit_cycle(g, root, slot, np.int64(value))
+    repeat = g.repeats[int(g.slots[slot]["repeat"])]
+    assert (repeat["visits"], repeat["sum"], repeat["draws"]) == (10, -1.0, 9.0)
+    repeat["verdict"] = 1  # the judge's, which comes late
+    assert visit_cycle(g, root, slot, np.int64(1))
+    assert (repeat["visits"], repeat["sum"], repeat["draws"]) == (11, -11.0, 0.0)
+
+
+def test_an_edge_that_repeats_proves_nothing(make_search: MakeSearch) -> None:
+    """Its child may be lost, but the move may end the game before: a win must be proven by another move,
+    or the root is won without a move that wins."""
+    search = make_search("chess", "k7/8/1K6/8/8/8/8/6Q1 w - - 0 1", look_for_mates=False)
+    search.run(Limits(simulations=3000))
+    g, root = search.tree.arrays, search.tree.root
+    record = g.nodes[root]
+    assert record["proof"] == WON
+    for edge in range(int(record["opened"])):
+        slot = np.int64(record["slots"]) + edge
+        if g.slots[slot]["child"]:
+            assert visit_cycle(g, np.int64(root), slot, np.int64(0))
+    record["proof"] = UNPROVEN
+    recompute(g, search.tree.settings, np.int64(root))
+    assert record["proof"] == UNPROVEN
+    assert not (search.tree.edges(root).mates > 0).any()

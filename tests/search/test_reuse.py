@@ -337,3 +337,23 @@ def test_memory_for_ten_nodes(make_search: MakeSearch) -> None:
     assert report.stopped_by == "memory"
     assert report.best in search.game.legal_moves()
     assert report.tree_nodes >= 10
+
+
+def test_marks_of_unfinished_runs_are_removed_when_the_numbers_begin_again(
+    make_search: MakeSearch,
+) -> None:
+    """256 roots later a node could carry the number of the run that has just begun, and its children
+    were freed."""
+    search = make_search("crazyhouse")
+    first = search.game
+    search.run(Limits(simulations=4000))
+    second = first.copy()
+    second.push(search.report().lines[0].move)
+    for number in range(255):
+        search.set_game(first if number % 2 else second)
+        if number == 100:
+            search.run(Limits(simulations=500))
+    search.tree.finish_reclaim()
+    blocks = search.tree.arrays.blocks
+    assert all(int(blocks[node]) & USED for node in reachable(search))
+    assert search.tree.counter("node_count") == len(reachable(search))

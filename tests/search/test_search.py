@@ -22,7 +22,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.search.move.limits import Limits
-from variant_ai.core.search.report import Report
+from variant_ai.core.search.report import Report, centipawns
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.tree.nodes import WAITING
 
@@ -393,6 +393,27 @@ def test_moves_without_visits_are_no_draws(make_search: MakeSearch) -> None:
     assert all(line.visits for line in report.known_lines)
     policy = make_search("crazyhouse", net="random", use_raw_network=True)
     assert len(policy.run(Limits(simulations=8), multipv=5).known_lines) == 5
+
+
+def test_one_evaluation_gives_the_net_s_value(make_search: MakeSearch) -> None:
+    """A score of 0 would end a match as a draw."""
+    search = make_search("crazyhouse", net="random")
+    planes = search.encoder.planes(search.game.position)
+    value = float(search.evaluators[0].evaluate(planes).value[0])
+    for limits in (Limits(simulations=1), Limits(evaluations=1)):
+        search.clear()
+        line = search.run(limits).lines[0]
+        assert not line.is_known and line.q == pytest.approx(value, abs=1e-6)
+        assert line.cp == centipawns(line.q) != 0
+
+
+def test_moves_of_an_earlier_search_restrict_no_other_position(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse")
+    search.run(Limits(simulations=20), moves=[int(search.game.legal_moves()[0])])
+    after = search.game.copy()
+    after.push(int(after.legal_moves()[0]))
+    search.set_game(after)
+    assert search.report().best in after.legal_moves()
 
 
 def test_no_legal_move_among_the_given_ones(make_search: MakeSearch) -> None:

@@ -162,3 +162,13 @@ def test_workers_are_ready_before_a_search_begins(make_search: Callable[..., Sea
     assert workers.is_running
     again.close()
     assert not workers.is_running
+
+
+def test_positions_of_freed_nodes_are_forgotten(make_search: Callable[..., Search]) -> None:
+    search = make_search("minixiangqi on fairy")
+    for _ in range(2):
+        search.run(Limits(simulations=60))
+        search.advance(search.report().lines[0].move)
+    search.tree.finish_reclaim()
+    assert isinstance(search.tree, SlowTree)
+    assert len(search.tree._positions) <= search.tree.counter("node_count") + 1

@@ -19,6 +19,13 @@ LAST = "  insufficient_material: true"
         ("chess", "moves: N}", "moves: N, faces: B}", "pieces.N.faces", "on a royal piece"),
         ("chess", "moves: N}", "moves: N, faces: N}", "pieces.N.faces", "on a royal piece"),
         ("xiangqi", "faces: K", "faces: R", "pieces.K.faces", "accepted: K"),
+        (
+            "xiangqi",
+            "fairy: xiangqi",
+            "fairy: null",
+            "rules.repetition.perpetual_chase",
+            "judged by Fairy-Stockfish",
+        ),
         ("janggi", "avoids: C", "avoids: K", "pieces.C.avoids", "not royal"),
         ("janggi", "  pass: may\n", "", "rules.facing_kings", "without `pass: may`"),
         ("janggi", "  - derived\n  - pass", "  - derived", "policy", "accepted: such as"),

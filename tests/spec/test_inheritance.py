@@ -84,7 +84,11 @@ def test_parents_lie_beside_the_file_or_have_a_path_and_parents_of_their_own(
 
 
 def test_words_of_a_spec_that_extends_xiangqi_are_known_before_it_is_loaded(tmp_path: Path) -> None:
-    spec_of(tmp_path, "extends: xiangqi\nvariant: mine\nfairy: null\n")
+    spec_of(
+        tmp_path,
+        "extends: xiangqi\nvariant: mine\nfairy: null\n"
+        "rules: {repetition: {perpetual_chase: none}}\n",
+    )
     assert spec_names(tmp_path / "mine.yaml") == ("mine", "", ("uci", "ucci", "cyclone"))
 
 

@@ -297,6 +297,8 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: &a {<<: *a}\n", "1:12: a spec: an alias inside the value it refers to"),
         ("a: &a [1, *a]\n", "1:11: a spec: an alias inside the value it refers to"),
         ("a: {<<: *b}\n", "not YAML: found undefined alias"),
+        ("a: 1\n  b: 2\n", "is a blank missing after a colon"),
+        ("a: {b: 1\n", "is a bracket not closed"),
         ("? [a, b]\n: 1\n", ""),
         ("? {a: b}\n: 1\n", ""),
     ],

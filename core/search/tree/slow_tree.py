@@ -121,12 +121,6 @@ class SlowTree(Tree):
             self._drop_positions()
         return goes_on
 
-    def make_room(self) -> bool:
-        made = super().make_room()
-        if made:
-            self._drop_positions()
-        return made
-
     def _drop_positions(self) -> None:
         """Forget the positions of nodes that were freed."""
         nodes, kept = self.arrays.nodes, {}

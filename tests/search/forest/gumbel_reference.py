@@ -51,7 +51,8 @@ class Found(NamedTuple):
     """The improved policy, a training target; the sum is 1."""
     move: int
     value: float
-    """Mean value of the root, for the player to move."""
+    """Value of the improved policy, for the player to move: the sum of its weights times the completed
+    q."""
     margin: float
     """Least difference between the best and the second best score of any choice of the search: if
     it is small, rounding may decide the choice."""
@@ -138,7 +139,7 @@ class GumbelTree:
             self.simulate(self.best(self.root_scores(), root.visits == wanted))
         move = self.best(self.root_scores(), root.visits == root.visits.max())
         weights = softmax(root.logits + sigma(root, self.search))
-        value = (root.value + root.sums.sum()) / (1 + root.visits.sum())
+        value = 2.0 * (weights @ completed_q(root, rescale=False)) - 1.0
         return Found(root.visits, weights, move, float(value), self.margin)
 
     def root_scores(self) -> Vector:

@@ -6,7 +6,7 @@ distance is reached. The result is written into the graph as nodes and proofs, s
 reports and later searches use it like every other proof.
 
     search_mate      compiled depth-first search of all moves, without graph and evaluator
-    MateShortener    calls it and writes the result into the graph
+    MateShortener    calls it until every reply has an answer, and writes all of that into the graph
 
 A line that closes a cycle is not a win here (`repetition.py`), as in a proof.
 """
@@ -209,10 +209,17 @@ class Mate(NamedTuple):
     """First move of the win; 0 for a loss."""
 
 
+class Proof(NamedTuple):
+    """Moves of a position that prove its mate, each with the proof of the position behind it: the
+    winning move, or all moves of the losing side. None: proven by the graph or the rules."""
+
+    moves: dict[int, Proof | None]
+
+
 class MateShortener:
     """Searches for a shorter end from a tree's proven root, and writes it into the graph.
 
-    No batch may be pending. `find` leaves the graph unchanged, `write` does not.
+    No batch may be pending. `find` searches and leaves the graph unchanged, `write` searches nothing.
     """
 
     compiled = (
@@ -235,11 +242,11 @@ class MateShortener:
         self._left = positions
         self._goes_on = goes_on
         self._root_at = int(tree.descent.path_info[0]["root_at"])
-        self._found: Mate | None = None
+        self._proof: Proof | None = None
 
     def find(self, allowed: Sequence[int] | None) -> bool:
         """Return True if there is a shorter win than the known one, or for a lost root a quicker
-        loss.
+        loss, with an answer to every reply.
 
         allowed: moves of the root to consider; None: all.
         """
@@ -247,8 +254,10 @@ class MateShortener:
         lost = bool(record["proof"] == LOST)
         if record["proof"] not in (WON, LOST) or (lost and allowed is not None):
             return False
-        self._found = self.quickest(int(record["distance"]) - 2, lost=lost, allowed=allowed)
-        return self._found is not None
+        mate = self.quickest(int(record["distance"]) - 2, lost=lost, allowed=allowed)
+        if mate is not None:
+            self._proof = self._proof_of(self._tree.root, 0, mate)
+        return self._proof is not None
 
     def quickest(
         self, most: int, *, lost: bool = False, allowed: Sequence[int] | None = None, ply: int = 0
@@ -270,10 +279,9 @@ class MateShortener:
         return None
 
     def write(self) -> None:
-        """Write the mate that was found into the graph. Nodes for which memory, positions or time
-        do not suffice stay unproven."""
-        if self._found is not None:
-            self._write(self._tree.root, 0, self._found)
+        """Write the proof that was found into the graph. Without enough memory, nodes stay unproven."""
+        if self._proof is not None:
+            self._write(self._tree.root, 0, self._proof)
 
     def _search(
         self, ply: int, plies: int, lost: bool, allowed: NDArray[np.int32]
@@ -298,32 +306,74 @@ class MateShortener:
             if result != AGAIN or self._left <= 0 or not self._goes_on():
                 return int(result), int(search.state[0]["move"])
 
-    def _write(self, node: int, ply: int, mate: Mate) -> bool:
-        """Prove a node, whose position is on the line, by writing a mate below it: the winning move,
-        or all moves of the losing side. Returns False if a part could not be written."""
+    def _proof_of(self, node: int, ply: int, mate: Mate) -> Proof | None:
+        """Return the proof of a mate in the position of a ply on the line; None if positions or time
+        ran out. node: of the position; 0: none."""
+        line, at = self._tree.descent.line, self._root_at + ply
+        moves = [mate.move]
+        if mate.plies % 2 == 0:
+            moves = self._tree.rules.legal_moves(line[at : at + 1]).tolist()
+        proof = Proof({})
+        for move in moves:
+            self._play(ply, move)
+            child = self._known_child(node, move)
+            if self._is_decided(child, ply + 1, mate.plies - 1):
+                proof.moves[move] = None
+                continue
+            left = mate.plies - 1
+            after = self.quickest(left, ply=ply + 1) if left % 2 else Mate(left, 0)
+            below = None if after is None else self._proof_of(child, ply + 1, after)
+            if below is None:
+                return None
+            proof.moves[move] = below
+        return proof
+
+    def _is_decided(self, node: int, ply: int, most: int) -> bool:
+        """Return True if a position on the line is known to end in at most `most` plies: won for the
+        side to move if `most` is odd, otherwise lost."""
+        record = self._tree.arrays.nodes[node]
+        if node:
+            decided = record["proof"] == (WON if most % 2 else LOST)
+            return bool(decided and record["distance"] <= most)
+        at = self._root_at + ply
+        position = self._tree.descent.line[at : at + 1]
+        outcome = self._tree.rules.outcome(position)
+        if outcome is None or outcome.winner is None:
+            return False
+        return (outcome.winner == int(position["side"][0])) == bool(most % 2)
+
+    def _known_child(self, node: int, move: int) -> int:
+        """Return the child of a node by a move; 0 if there is none."""
+        if node == 0:
+            return 0
         g = self._tree.arrays
-        record = g.nodes[node]
+        opened = int(g.nodes[node]["opened"])
+        tried = edge_arrays(g, node)[0][:opened]
+        edges = np.flatnonzero(tried == move)
+        if not len(edges):
+            return 0
+        return int(g.slots[int(g.nodes[node]["slots"]) + int(edges[0])]["child"])
+
+    def _play(self, ply: int, move: int) -> None:
+        """Play a move on the line, from the position of a ply."""
+        tree, at = self._tree, np.int64(self._root_at + ply)
+        line = tree.descent.line
+        play_into(tree.tables, line, at, line, at + 1, np.int64(move))
+        cycle_start(tree.settings, line, np.int64(self._root_at), at + 1, tree.descent.past)
+
+    def _write(self, node: int, ply: int, proof: Proof) -> bool:
+        """Prove a node, whose position is on the line. Returns False if memory is full."""
+        g = self._tree.arrays
         self._open(node, ply)
-        is_win = mate.plies % 2 == 1
-        whole = True
-        for edge in [self._edge_of(node, mate.move)] if is_win else range(int(record["count"])):
-            if edge == int(record["opened"]) and not open_edge(g, np.int64(node)):
+        for move, below in proof.moves.items():
+            edge = self._edge_of(node, move)
+            if edge == int(g.nodes[node]["opened"]) and not open_edge(g, np.int64(node)):
                 return False
             child = self._child(node, edge, ply)
-            if not child:
+            if not child or (below is not None and not self._write(child, ply + 1, below)):
                 return False
-            whole = self._write_child(child, ply + 1, mate.plies - 1) and whole
         self._recompute(node)
-        return whole
-
-    def _write_child(self, node: int, ply: int, most: int) -> bool:
-        """Prove a node that is known to end in at most `most` plies. Returns False if a part could
-        not be written."""
-        record = self._tree.arrays.nodes[node]
-        if record["proof"] == (WON if most % 2 else LOST) and record["distance"] <= most:
-            return True
-        mate = self.quickest(most, ply=ply) if most % 2 else Mate(most, 0)
-        return mate is not None and self._write(node, ply, mate)
+        return True
 
     def _open(self, node: int, ply: int) -> None:
         """Give a node priors if it has none; a proven node needs no evaluation."""
@@ -361,10 +411,8 @@ class MateShortener:
         """Return the child at an edge, created if needed, with its position on the line; 0 if memory
         is full."""
         tree, g = self._tree, self._tree.arrays
-        line, at = tree.descent.line, np.int64(self._root_at + ply)
-        move = edge_arrays(g, node)[0][edge]
-        play_into(tree.tables, line, at, line, at + 1, np.int64(move))
-        cycle_start(tree.settings, line, np.int64(self._root_at), at + 1, tree.descent.past)
+        at = np.int64(self._root_at + ply)
+        self._play(ply, int(edge_arrays(g, node)[0][edge]))
         slot = int(g.nodes[node]["slots"]) + edge
         child = int(g.slots[slot]["child"])
         if child:
