@@ -12,6 +12,7 @@ from variant_ai.cli.common.console import (
     FOLDER,
     FiniteRange,
     examples,
+    fail,
     json_option,
     print_json,
     print_table,
@@ -178,6 +179,8 @@ def split(
     old = [output / f"{name}.store" for name in SUBSETS if name not in targets]
     for target in (*targets.values(), *old):
         require_new(target, replace)
+        if target.exists() and target.samefile(path):
+            fail(f"{target} is the store to be divided; give --output another folder")
     with contextlib.ExitStack() as stack:
         writers = []
         for name, target in targets.items():

@@ -84,7 +84,7 @@ class Engine:
         self._is_net_free = False
         """True while the net is ready and not in use."""
         self._net_lock = threading.Lock()
-        """Held while the net is used before the search is ready, and to change `_is_net_free`."""
+        """Held while the net is used before the search is ready, and to take it back for that."""
         self._is_frozen = False
 
     # --- searching -----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +42,14 @@ def whole(path: Path) -> Iterator[Path]:
             if part.is_file():
                 synchronise(part)
             part.replace(path)
-            synchronise(path.parent)
+        synchronise_names(path.parent)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
 
 
 def synchronise(path: Path) -> None:
-    """Force a file or the names in a folder to the disk, if the system can do that."""
+    """Force a file to the disk, if the system can do that."""
     if os.name != "posix":
         return
     handle = os.open(path, os.O_RDONLY)
@@ -60,6 +60,12 @@ def synchronise(path: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def synchronise_names(folder: Path) -> None:
+    """Force the names in a folder to the disk, if the system and its permissions allow that."""
+    with suppress(OSError):
+        synchronise(folder)
 
 
 def first_settings(path: Path, now: dict[str, Any]) -> dict[str, Any]:

@@ -186,3 +186,6 @@ def test_a_stop_before_the_search_is_not_lost(one_rules: Rules) -> None:
     assert time.monotonic() - began < 10
     with pytest.raises(Fault):
         player.play(game, Turn((clock, clock), game.side, wait=60, grace=1))
+    player.new_game(game)  # as a program, it plays the next game
+    soon = PlayerClock(Allowance(movetime=10))
+    player.play(game, Turn((soon, soon), game.side, wait=60, grace=1))

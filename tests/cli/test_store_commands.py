@@ -249,6 +249,14 @@ def test_a_new_split_leaves_nothing_of_the_last(run: Run, store: Path) -> None:
     ]
 
 
+def test_a_split_does_not_delete_the_store_it_divides(run: Run, store: Path) -> None:
+    Path("parts").mkdir()
+    store.rename("parts/test.store")
+    words = ("store", "split", "parts/test.store", "-o", "parts", "--replace")
+    assert "test.store is the store to be divided" in fails(run, *words)
+    assert len(Store("parts/test.store")) == 12
+
+
 def test_shares_have_no_effect_where_keys_are_named(run: Run, store: Path) -> None:
     words = ("store", "split", store, "-o", "parts", "--by", "source", "--validation-on", "s0*")
     assert (

@@ -48,7 +48,9 @@ class NetPlayer(Player):
         self._playing = threading.Event()
 
     def start(self) -> None:
-        """Make the search if there is none, and warm it up before a clock runs."""
+        """Make the search if there is none, and warm it up before a clock runs. It plays again after
+        `kill`."""
+        self._killed.clear()
         if self._search is None:
             self._search = self._make_search()
             self._search.warm_up()
@@ -105,7 +107,7 @@ class NetPlayer(Player):
         )
 
     def kill(self) -> None:
-        """Stop the search, which returns what it has; from any thread. The player plays no more."""
+        """Stop the search, which returns what it has; from any thread."""
         self._killed.set()
         threading.Thread(target=self._stop, name="kill", daemon=True).start()
 

@@ -36,7 +36,7 @@ from variant_ai.core.data.store.visits import (
 from variant_ai.core.errors import DataError, os_reason
 from variant_ai.core.spec.hashing import rules_hash, spec_hash
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.system.files import synchronise
+from variant_ai.core.system.files import synchronise_names
 
 if TYPE_CHECKING:
     from variant_ai.core.data.store.game_store import Store
@@ -293,7 +293,7 @@ class StoreWriter:
             if not self._appending:
                 os.replace(self._target, self.path)
             self._file = None
-            synchronise(self.path.parent)
+            synchronise_names(self.path.parent)
 
     def abort(self) -> None:
         """Undo all changes: a new store is removed, an existing one is restored; the work of an earlier

@@ -115,7 +115,10 @@ def verdict_on_cycle(
     if s[0]["chase_loses"]:
         index = verdict_index(w.verdicts, cycle_key(w.line, first, at))
         if w.verdicts[index]["used"]:
-            return np.int64(w.verdicts[index]["value"])
+            known = np.int64(w.verdicts[index]["value"])
+            if g.slots[slot]["flags"] & REPEATS:
+                g.repeats[np.int64(g.slots[slot]["repeat"])]["verdict"] = known
+            return known
         if near:
             return np.int64(UNKNOWN)
         if g.slots[slot]["flags"] & REPEATS:

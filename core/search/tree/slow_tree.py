@@ -121,6 +121,10 @@ class SlowTree(Tree):
             self._drop_positions()
         return goes_on
 
+    def _finish_sweep(self) -> None:
+        super()._finish_sweep()
+        self._drop_positions()
+
     def _drop_positions(self) -> None:
         """Forget the positions of nodes that were freed."""
         nodes, kept = self.arrays.nodes, {}
