@@ -16,8 +16,9 @@ judge's score of the position, less that of the position after the move, both li
 moves are kept in the file of labels too. Errors are 95 % intervals.
 
 With `--check N` the judge is asked again, with N nodes, about the positions that it calls better by 150 to 600
-centipawns. The share that it then calls better for the same side bounds what a net can reach in the table, and
-the last column is of these positions alone. The answers are kept beside the labels, in `labels.N.jsonl`.
+centipawns. A net cannot be expected to agree with the labels more often than the judge does then. The last
+column has only the positions in which both answers agree. The answers are kept beside the labels, in
+`labels.N.jsonl`.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def policy_labels(context: click.Context, option: click.Parameter, word: str | N
 @click.option(
     "--limit",
     type=COUNT,
-    help="Measure on a random sample of at most so many positions, the same for every net.",
+    help="Greatest number of positions to measure: a random sample, the same for every net.",
 )
 @click.option(
     "--labels",

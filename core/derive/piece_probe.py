@@ -198,7 +198,7 @@ class PieceProbe:
         return run
 
     def _capture_run(self, base: Step) -> int:
-        """Number of steps of a slide that only captures, wherever it is freest for each."""
+        """Number of steps of a slide that only captures. Each is tried on the square with the most room."""
         run = 2
         while self._takes(_times(base, run + 1)):
             run += 1

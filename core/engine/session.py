@@ -217,12 +217,12 @@ class Session:
         declared = dialect.declared(self.options)
         if not dialect.has_variants:
             declared = [self._playable(option) for option in declared]
-        self._print(*self._dialect.greeting(self.identity, declared))
+        self._print(*dialect.greeting(self.identity, declared))
         self._is_greeted = True
         self._put(Ignored())  # the working thread imports modules meanwhile
 
     def _playable(self, option: Option) -> Option:
-        """Leave out variants that the protocol cannot play."""
+        """Return the option, that of the variant without those that the protocol cannot play."""
         if option.name != VARIANT:
             return option
         builder, protocol = self.builder, self._dialect.name

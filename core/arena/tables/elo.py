@@ -130,19 +130,22 @@ def estimate(tally: Tally) -> Estimate:
     if tally.games:
         counts = (tally.losses, tally.draws, tally.wins)
         spread = sum(n * (x - mean) ** 2 for n, x in zip(counts, (0.0, 0.5, 1.0), strict=True))
+        variance = spread / tally.games**2
         if tally.draws == tally.games:
-            spread = drawn_spread(tally.games)
-        reach = QUANTILE * math.sqrt(spread) / tally.games
+            variance = cautious_variance(tally)
+        reach = QUANTILE * math.sqrt(variance)
         low, high = mean - reach, mean + reach
     ends = elo_of(low), elo_of(high)
     error = (ends[1] - ends[0]) / 2 if all(map(math.isfinite, ends)) else math.inf
     return Estimate(elo_of(mean), error, *ends, superiority(tally))
 
 
-def drawn_spread(games: float) -> float:
-    """Sum of the squared deviations of games that were all drawn, with one game of each result added for
-    the variance of a game: a few draws do not show that two players are equally strong."""
-    return games * 0.5 / (games + 3)
+def cautious_variance(tally: Tally) -> float:
+    """Variance of the mean score, with one game of each result added: a few games with the same result do
+    not show that all games have it."""
+    more = tally + Tally(1, 1, 1)
+    second = (more.wins + more.draws / 4) / more.games
+    return (second - more.score**2) / max(tally.games, 1)
 
 
 def superiority(tally: Tally) -> float:
@@ -222,8 +225,10 @@ def fit(results: Sequence[Sequence[Tally]]) -> Ratings:
             for outcome, worth in enumerate((1.0, 0.5, 0.0))
         )
     )
-    for pair in np.flatnonzero((fitted[..., 1] > 0) & (fitted[..., 1] == fitted.sum(axis=-1))):
-        spread[pair] = drawn_spread(games[pair])
+    drawn = counts[..., 1].ravel()
+    for pair in np.flatnonzero((drawn > 0) & (drawn == counts.sum(axis=-1).ravel())):
+        alone = Tally(0, int(drawn[pair]), 0)
+        spread[pair] = max(spread[pair], cautious_variance(alone) * alone.games**2)
     covariance = information @ (design.T @ (design * spread[:, None])) @ information
     elo = parameters * ELO
     centre = unit - 1.0 / players  # ratings minus their mean

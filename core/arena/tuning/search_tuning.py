@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.arena.tables.elo import Estimate, Tally, estimate
+from variant_ai.core.arena.tables.elo import Estimate, Tally, cautious_variance, estimate
 from variant_ai.core.arena.tables.sprt import SprtStatus
 from variant_ai.core.arena.tuning.surrogate import Surrogate
 from variant_ai.core.errors import SettingError, VariantAIError
@@ -284,7 +284,7 @@ class Tuner:
         tallies = [trial.tally for trial in trials]
         points = [self.plan.point(trial.settings) for trial in trials]
         scores = [tally.score for tally in tallies]
-        variances = [_variance(tally) for tally in tallies]
+        variances = [cautious_variance(tally) for tally in tallies]
         if self.plan.present_is_inside:
             points.append(self.plan.point(self.plan.present))
             scores.append(0.5)
@@ -437,14 +437,6 @@ def _word(value: Value) -> str:
         return f"{value:.12g}"
     # quoted, because YAML may read the bare words as booleans
     return f"'{value}'" if value in ("on", "off") else f"{value}"
-
-
-def _variance(tally: Tally) -> float:
-    """Variance of the mean score. One game of each result is added, because a trial of twenty wins
-    has a variance too."""
-    more = tally + Tally(1, 1, 1)
-    second = (more.wins + more.draws / 4) / more.games
-    return (second - more.score**2) / max(tally.games, 1)
 
 
 def present_settings(params: SearchParams, ranges: Sequence[Range]) -> Settings:

@@ -33,7 +33,7 @@ MATE_SCORE = 30_000
 
 
 class Ucci(Dialect):
-    """UCCI 3.0. Its state are two options that change how the next `go` is read."""
+    """UCCI 3.0. Its state is two options by which it reads the next `go`."""
 
     name = "ucci"
     first_word = "ucci"

@@ -36,7 +36,7 @@ _HINTS = (
     ),
     ("expected ',' or", "; is a bracket not closed, or a comma missing?"),
 )
-"""Starts of the library's messages, and what a writer of a spec may look for."""
+"""Starts of the library's messages, and a hint for each."""
 
 
 class _BoundError(MarkedYAMLError):
