@@ -19,7 +19,7 @@ from variant_ai.cli.common.console import note, run_script
 from variant_ai.core.arena.games.openings import played_out, sampled_from_store
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.engine.packaged_nets import first_file
-from variant_ai.core.errors import DataError
+from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.search.forest.forest_search import ForestSearch, ForestSettings
 from variant_ai.core.search.forest.position_searches import analyse_many
 from variant_ai.core.search.settings import SearchParams
@@ -42,6 +42,8 @@ def main() -> None:
     parser.add_argument("--deep", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    if min(given.positions, given.deep, *given.nodes) < 1:
+        raise SettingError("--positions, --nodes and --deep must be 1 or more")
     spec = registry().variant(given.variant)
     rules = registry().rules(spec)
     entry = registry().entry_of(spec)
