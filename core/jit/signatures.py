@@ -45,11 +45,18 @@ def type_of(hint: Any) -> Any:
     for annotation in getattr(hint, "__metadata__", ()):
         if isinstance(annotation, Shape):
             return _type_of_shape(annotation)
+    hint = _without_alias(hint)
     if typing.get_origin(hint) is np.ndarray:
         (kind,) = typing.get_args(typing.get_args(hint)[1])
         if kind is not np.void:
             return _type_of_shape(Shape(np.dtype(kind), 1))
     raise TypeError(f"{hint} is no annotation of a compiled function; see core/jit/arrays.py")
+
+
+def _without_alias(hint: Any) -> Any:
+    """Return the type that an alias stands for: since numpy 2.5 `NDArray` is a `type` statement."""
+    meaning = getattr(typing.get_origin(hint), "__value__", None)
+    return hint if meaning is None else meaning[typing.get_args(hint)]
 
 
 def _type_of_shape(shape: Shape) -> Any:

@@ -10,12 +10,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numba
+import numpy as np
 import pytest
+import typing_extensions
+from numpy.typing import NDArray
 
 from variant_ai.core.jit import functions, parallel_compilation
-from variant_ai.core.jit.signatures import called_by, signature_of
+from variant_ai.core.jit.signatures import called_by, signature_of, type_of
 from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
 
 jitted = pytest.mark.skipif(
@@ -47,6 +51,16 @@ def test_annotations_give_the_signature_of_every_compiled_function(
     ours = [d for d in functions.compiled if d.py_func.__module__.startswith("variant_ai.core.")]
     assert [d.py_func.__name__ for d in ours if signature_of(d.py_func) is None] == []
     assert len(ours) == sum(parallel_compilation._sources().values())
+
+
+def test_arrays_are_recognised_as_numpy_2_5_spells_them() -> None:
+    """There `NDArray` is a `type` statement, which Python 3.11 cannot read."""
+    scalar = typing_extensions.TypeVar("scalar", bound=np.generic)
+    array = np.ndarray[tuple[Any, ...], np.dtype[scalar]]
+    alias: Any = typing_extensions.TypeAliasType("alias", array, type_params=(scalar,))
+    assert type_of(alias[np.int32]) == type_of(NDArray[np.int32]) == numba.int32[::1]
+    with pytest.raises(TypeError):
+        type_of(alias[np.void])
 
 
 PLAY = """
