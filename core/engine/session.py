@@ -39,21 +39,19 @@ from variant_ai.core.engine.commands import (
 )
 from variant_ai.core.engine.engine import Engine
 from variant_ai.core.engine.line_io import MAX_LINE, InputLine, LineWriter
+from variant_ai.core.engine.loading_progress import LoadingProgress
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
 from variant_ai.core.engine.protocols.engine_options import SHUFFLED, VARIANT, Option
 from variant_ai.core.engine.protocols.uci import Dialect, Identity, shown
 from variant_ai.core.engine.search_signals import QueuedCommand, SearchSignals
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.factories import DIALECTS
-from variant_ai.core.system import compilation_progress as compilation
 
 if TYPE_CHECKING:
     from variant_ai.core.engine.engine_builder import EngineBuilder
     from variant_ai.core.engine.protocol_log import ProtocolLog
     from variant_ai.core.search.report import Report
 
-PROGRESS_EVERY = 1.0
-"""Seconds between two checks whether the progress of loading has changed."""
 GRACE = 0.5
 """Seconds that a running search has to end after `quit`."""
 PATIENCE = 10.0
@@ -98,10 +96,7 @@ class Session:
         """Commands that get an answer even after `quit`: queued, and taken."""
         self._is_cut_off = False
         """True if nobody reads any more answers."""
-        self._progress_lock = threading.Lock()
-        self._pending = 0
-        """Number of `isready` and `go` that have no answer yet."""
-        self._last_progress = ""
+        self._progress = LoadingProgress(self._is_loaded, self._message)
         self._last: Answer | None = None
         self._last_key: object = None
         """Key of the position of the last answer."""
@@ -240,35 +235,11 @@ class Session:
 
     def _put_pending(self, command: IsReady | Go, at: float = 0.0, number: int = 0) -> None:
         """Queue a command whose answer may wait for loading, and print the progress meanwhile."""
-        with self._progress_lock:
-            self._pending += 1
-            self._last_progress = ""
-        if not self.engine.is_prepared:
-            self._start_progress_timer()
+        self._progress.begin()
         self._put(command, at, number)
 
-    def _answered(self) -> None:
-        with self._progress_lock:
-            self._pending -= 1
-
-    def _start_progress_timer(self) -> None:
-        timer = threading.Timer(PROGRESS_EVERY, self._print_progress)
-        timer.daemon = True
-        timer.start()
-
-    def _print_progress(self) -> None:
-        """Print the progress of loading whenever it has changed, until everything is loaded or
-        nothing waits for it."""
-        with self._progress_lock:
-            if not self._pending or self.engine.is_prepared or self.signals.leaving:
-                return
-            progress = compilation.latest()
-            is_compiling = progress is not None and progress.done < progress.total
-            text = str(progress) if is_compiling else "still loading"
-            if text != self._last_progress:
-                self._message(text)
-            self._last_progress = text
-        self._start_progress_timer()
+    def _is_loaded(self) -> bool:
+        return self.engine.is_prepared or self.signals.leaving
 
     def _quit(self) -> None:
         """Stop searching and leave after the answers to earlier commands."""
@@ -324,7 +295,7 @@ class Session:
                 self._error(f"internal: {type(error).__name__}: {error}")
             if isinstance(command, Go):
                 if command.perft is None:
-                    self._answered()
+                    self._progress.end()
                 self._finish_go(number)  # even after an error
                 self.engine.after_move(command)
 
@@ -358,7 +329,7 @@ class Session:
         try:
             self.engine.prepare()
         finally:
-            self._answered()
+            self._progress.end()
             self._print("readyok")
 
     def _new_game(self) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from protocol_client import Client, FakeBuilder, best, hello, last_search
 
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.engine import loading_progress
 from variant_ai.core.engine import running_search as loading
 from variant_ai.core.engine import running_search as searcher_module
 from variant_ai.core.engine import session as session_module
@@ -146,7 +147,7 @@ def test_nothing_is_printed_before_uciok_but_id_and_option_lines() -> None:
 def test_readyok_means_ready_and_progress_is_printed_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(session_module, "PROGRESS_EVERY", 0.05)
+    monkeypatch.setattr(loading_progress, "EVERY", 0.05)
     monkeypatch.setattr(compilation._state, "latest", None)
 
     class SlowBuilder(FakeBuilder):
@@ -174,7 +175,7 @@ def test_readyok_means_ready_and_progress_is_printed_meanwhile(
 
 
 def test_a_go_that_waits_for_loading_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "PROGRESS_EVERY", 0.05)
+    monkeypatch.setattr(loading_progress, "EVERY", 0.05)
     monkeypatch.setattr(compilation._state, "latest", None)
     builder = LoadingBuilder()
     with hello(builder=builder) as client:
