@@ -38,14 +38,17 @@ def read_kept(path: Path | None) -> dict[str, Derivation]:
 def write(found: Sequence[Derivation], positions: int) -> str:
     """Return the report as Markdown."""
     counts = Counter(d.engine or "none" for d in found)
+    known = len(fairy_variants())
+    variants = (
+        f"its {known} variants" if len(found) == known else f"{len(found)} of its {known} variants"
+    )
     lines = [
         "# Variants of Fairy-Stockfish",
         "",
         f"Written by `python benchmarks/derive.py --positions {positions} -o docs/variants.md` with pyffish "
         f"{version('pyffish')}. "
         "`variant-ai spec derive NAME` drafts a spec for each of its variants by asking and probing "
-        f"([how](new-variant.md#a-variant-of-fairy-stockfish)). Of {len(found)} "
-        f"of its {len(fairy_variants())} variants, "
+        f"([how](new-variant.md#a-variant-of-fairy-stockfish)). Of {variants}, "
         f"{counts['kernel']} run in the kernel, {counts['fairy']} on `engine: fairy`, and "
         f"{counts['none']} have no spec that trains. A draft is written for the kernel if moves, checks "
         f"and FENs of {positions} positions of random games, and the ends of more games, agree with "

@@ -65,7 +65,7 @@ GROUPS = {
     "Games": {
         "import": Own("games.import_games", "Read games from files into a game store."),
         "data": Own("games.fetch_lichess", "Fetch published games into game stores."),
-        "generate": Own("games.generate", "Let a UCI engine play itself into a game store."),
+        "generate": Own("games.generate", "Let a net or an engine play itself into a game store."),
         "store": Own("games.store", "Show, filter, merge, split, export or verify game stores."),
         "stats": Own("games.stats", "Describe the games of a store."),
     },

@@ -8,7 +8,7 @@ number and the repetitions that the net sees would start again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from variant_ai.core.engine.commands import SetPosition
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 LOOK_BACK = 40
 """Number of last positions in which a FEN is looked for."""
+DEEPEST_PERFT = 200
+"""Plies; counting less takes forever already."""
+INTERRUPTIBLE = 3
+"""Depth of perft that is counted between two checks of `stop`."""
 
 
 class LazyChaseJudge:
@@ -114,6 +118,30 @@ class CurrentGame:
         """Read moves that are legal in the current position. Raises MoveError."""
         reader = self._notations[notation]
         return tuple(reader.read(self.rules, self.game.position, word) for word in words)
+
+    def perft(self, depth: int, stopped: Callable[[], bool]) -> Iterator[tuple[str, int]]:
+        """Yield each legal move (UCI text) and the number of leaves below it, until stopped."""
+        from variant_ai.core.rules.kernel.perft import perft
+
+        game, rules = self.game, self.rules
+        depth = min(depth, DEEPEST_PERFT)
+
+        def leaves(position: Position, left: int) -> int:
+            if left <= INTERRUPTIBLE:
+                return perft(rules, position, left)
+            total = 0
+            for move in rules.legal_moves(position).tolist():
+                if stopped():
+                    break
+                total += leaves(rules.play(position, move), left - 1)
+            return total
+
+        moves = game.legal_moves().tolist() if depth > 0 else []
+        named = sorted((self.text(move), move) for move in moves)
+        for text, move in named:
+            if stopped():
+                return
+            yield text, leaves(rules.play(game.position, move), depth - 1)
 
     def _restart(self, command: SetPosition, notation: str) -> None:
         from variant_ai.core.rules.game import Game

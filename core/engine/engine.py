@@ -34,19 +34,14 @@ if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
-    from variant_ai.core.rules.position import Position
     from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.move.clock import TimeManager
     from variant_ai.core.search.report import Report
     from variant_ai.core.search.settings import SearchParams
     from variant_ai.core.spec.schema import VariantSpec
 
-DEEPEST_PERFT = 200
-"""Plies; counting less takes forever already."""
 LEAST_MEMORY = 16
 """MB of a search tree."""
-INTERRUPTIBLE = 3
-"""Depth of perft that is counted between two checks of `stop`."""
 TIME_TO_LOAD = 10.0
 """Seconds on the clock with which half a second may be lost between two moves, once."""
 
@@ -481,26 +476,5 @@ class Engine:
         return Info(depth=0, cp=centipawns(value))
 
     def perft(self, depth: int, stopped: Callable[[], bool]) -> Iterator[tuple[str, int]]:
-        """Yield each legal move (UCI text) and the number of leaves below it, until stopped."""
-        from variant_ai.core.rules.kernel.perft import perft
-
-        current = self.game()
-        game, rules = current.game, current.rules
-        depth = min(depth, DEEPEST_PERFT)
-
-        def leaves(position: Position, left: int) -> int:
-            if left <= INTERRUPTIBLE:
-                return perft(rules, position, left)
-            total = 0
-            for move in rules.legal_moves(position).tolist():
-                if stopped():
-                    break
-                total += leaves(rules.play(position, move), left - 1)
-            return total
-
-        moves = game.legal_moves().tolist() if depth > 0 else []
-        named = sorted((current.text(move), move) for move in moves)
-        for text, move in named:
-            if stopped():
-                return
-            yield text, leaves(rules.play(game.position, move), depth - 1)
+        """Yield each legal move and the number of leaves below it, until stopped."""
+        return self.game().perft(depth, stopped)

@@ -488,17 +488,12 @@ def _check_drawing(spec: VariantSpec) -> Issues:
         yield from unknown_keys(spec, ("drawing", word), given)
     for symbol, figure in drawing.figures.items():
         if not _PATH.match(figure):
-            message = (
-                "not an SVG path; accepted: such as 'M50 10L80 90H20Z', letters and numbers only"
-            )
+            message = "not an SVG path; accepted: letters and numbers, as in 'M50 10L80 90H20Z'"
             yield ("drawing", "figures", symbol), message
-    for zone, colour in drawing.squares.items():
+    for zone in drawing.squares:
         yield from zone_issues(spec, ("drawing", "squares", zone), zone)
-        yield from _colour_issues(("drawing", "squares", zone), colour)
-    for i, ink in enumerate(drawing.inks or ()):
-        yield from _colour_issues(("drawing", "inks", i), ink)
-
-
-def _colour_issues(path: Path, colour: str) -> Issues:
-    if not _COLOUR.match(colour):
-        yield path, f"{colour!r} is not a colour; accepted: such as '#b3201b'"
+    inks = enumerate(drawing.inks or ())
+    colours: dict[Path, str] = {("squares", zone): c for zone, c in drawing.squares.items()}
+    for path, colour in (colours | {("inks", i): ink for i, ink in inks}).items():
+        if not _COLOUR.match(colour):
+            yield ("drawing", *path), f"{colour!r} is not a colour; accepted: such as '#b3201b'"

@@ -94,7 +94,7 @@ class PlayerSpec(Limits):
     """Seconds to start and to be ready."""
 
     net: str = ""
-    """Network: an ONNX file."""
+    """Net: an ONNX file, a run folder, `packaged`, or `-` for a search without a net."""
     evaluator: str = "auto"
     """Program that runs the network."""
     settings: str = "default"
