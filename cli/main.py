@@ -211,8 +211,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a Chinese character shows `?`; the program goes on.
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="replace")
+        if reconfigure is None:
+            continue
+        reconfigure(errors="replace")
+        if os.name == "nt" and not stream.isatty():  # files are read as UTF-8 again
+            reconfigure(encoding="utf-8")
     cli(prog_name="variant-ai")
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.system.files import naming, whole, write_whole
+from variant_ai.core.system import files
+from variant_ai.core.system.files import naming, rename, whole, write_whole
 
 
 def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
@@ -49,3 +50,29 @@ def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
     write_whole(path, "new")
     assert path.read_text() == "new\n"
+
+
+def test_on_windows_a_file_that_is_being_read_is_replaced_a_moment_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusals = [PermissionError(errno.EACCES, "in use")] * 3
+    replace = Path.replace
+
+    def refused(self: Path, target: Path) -> Path:
+        if refusals:
+            raise refusals.pop()
+        return replace(self, target)
+
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_text("text")
+    monkeypatch.setattr(files, "PAUSE", 0.0)
+    monkeypatch.setattr(files, "WINDOWS", True)
+    monkeypatch.setattr(Path, "replace", refused)
+    rename(old, new)
+    assert new.read_text() == "text" and not refusals
+
+    refusals += [PermissionError(errno.EACCES, "in use")] * 2
+    monkeypatch.setattr(files, "WINDOWS", False)
+    with pytest.raises(PermissionError):
+        rename(new, old)
+    assert len(refusals) == 1, "elsewhere it is an error at once"

@@ -190,7 +190,8 @@ def _evaluate(models: list[Model], spec: VariantSpec, request: _Request) -> Eval
     rules = registry().rules(shown)
     # Every action of the map that a move can have has a flat label, so it can be translated.
     heads = {model.head for model in models}
-    encoder = Encoder(shown, "map" if "map" in heads else "flat")
+    labels = {model.spec.encoder.labels for model in models}
+    encoder = Encoder(shown, "map" if "map" in heads or len(labels) > 1 else "flat")
     encoders = {str(model.path): Encoder(model.spec, model.head) for model in models}
     tables = {
         str(model.path): encoders[str(model.path)].action_table
@@ -201,6 +202,7 @@ def _evaluate(models: list[Model], spec: VariantSpec, request: _Request) -> Eval
         str(model.path): encoders[str(model.path)]
         for model in models
         if input_planes(model.spec) != input_planes(shown)
+        or model.spec.encoder.input != shown.encoder.input
     }
     source, seen, stores, games = _source(models[0], spec, encoder, rules, request)
     _print_trained(models, stores, games)

@@ -138,6 +138,10 @@ def list_nets(
     builders = registry().builders()
     size = net_size(blocks, channels, sizes)
     specs = [load_variant(name) for name in variants]
+    known = {name for b in builders.values() for name in b.size_type.model_fields}
+    for name in size:
+        if name not in known:
+            raise UnknownNameError("option of a net", name, known)
     if timed:
         from variant_ai.cli.train.nets_time import time_nets
 
@@ -150,10 +154,6 @@ def list_nets(
             **timing,
         )
         return
-    known = {name for b in builders.values() for name in b.size_type.model_fields}
-    for name in size:
-        if name not in known:
-            raise UnknownNameError("option of a net", name, known)
     if net is not None:
         _one(find_builder(net), specs, head, size, as_json)
         return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import note, print_json, print_table, progress
+from variant_ai.core.errors import UnknownNameError
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def time_nets(
     from variant_ai.core.inference.choosing.evaluator_timing import interleaved
     from variant_ai.plugins import registry
 
+    if head is not None and not any(head in builder.heads for builder in builders):
+        raise UnknownNameError("head", head, {name for b in builders for name in b.heads})
     with tempfile.TemporaryDirectory() as folder:
         made: dict[str, Evaluator] = {}
         for spec in specs:

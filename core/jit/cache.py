@@ -28,6 +28,7 @@ import llvmlite.binding
 import numba
 from numba.core.codegen import get_host_cpu_features
 
+from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system.cache_folders import base_folders, make_private
 
 KEPT_FOLDERS = 6
@@ -56,13 +57,20 @@ def folder_for_numba(folder: Path) -> Iterator[None]:
 @functools.cache
 def code_folder(module: Path) -> Path:
     """Return the folder for the compiled code of a module with its present sources; created if
-    needed."""
+    needed. Raises VariantAIError if no folder can be written."""
     name = f"{module.stem}-{sources_hash(module)}" + ("-bounds" if _settings.BOUNDSCHECK else "")
-    for base in _candidates():
+    tried = list(_candidates())
+    for base in tried:
         folder = base / name
         if _make(base, folder, module.stem):
             return folder
-    return Path(tempfile.mkdtemp(prefix="variant-ai-kernels-")) / name
+    try:
+        return Path(tempfile.mkdtemp(prefix="variant-ai-kernels-")) / name
+    except OSError as error:
+        raise VariantAIError(
+            "compiled code needs a folder that can be written, which none of these is: "
+            f"{', '.join(map(str, tried))}; name one in VARIANT_AI_CACHE_DIR"
+        ) from error
 
 
 def sources_hash(module: Path) -> str:
@@ -111,7 +119,8 @@ def _candidates() -> Iterator[Path]:
     for base in base_folders():
         yield base / "kernels"
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    yield Path(tempfile.gettempdir()) / f"variant-ai-kernels-{user}"
+    with contextlib.suppress(FileNotFoundError):  # no folder for temporary files can be written
+        yield Path(tempfile.gettempdir()) / f"variant-ai-kernels-{user}"
 
 
 def _make(base: Path, folder: Path, stem: str) -> bool:

@@ -281,7 +281,7 @@ def modules_with_kernels() -> list[str]:
 
 def progress() -> tuple[int, int]:
     """Return the number of functions that are compiled, by any process, and of all functions."""
-    version = f".py{sys.version_info.major}{sys.version_info.minor}."
+    version = f".py{sys.version_info.major}{sys.version_info.minor}{getattr(sys, 'abiflags', '')}."
     done = 0
     for path, count in _sources().items():
         files = code_folder(path).rglob(f"*{version}*.nbc")

@@ -20,10 +20,7 @@ wherever a net is asked for.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
-import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,15 +28,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from variant_ai.core.data.store.blocks import write_lock
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import RUN_MODEL
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.reinforce.settings_file import read_settings, settings_text
-from variant_ai.core.system.files import naming, write_whole
-from variant_ai.core.train.run.run_folder import read_object
+from variant_ai.core.system.files import write_whole
+from variant_ai.core.train.run.run_folder import LOCK, locked, read_object
 
-_BEGUN = ("lock", "games", "nets", "settings.yaml.part")
+_BEGUN = (LOCK, "games", "nets", "settings.yaml.part")
 """Names that a folder may have before it has settings."""
 
 
@@ -173,19 +169,5 @@ class ReinforceFolder:
         that holds the lock; OSError."""
         self.require_free()
         self.path.mkdir(parents=True, exist_ok=True)
-        path = self.path / "lock"
-        with contextlib.ExitStack() as held:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-            file = held.enter_context(io.FileIO(descriptor, "r+"))
-            try:
-                held.enter_context(write_lock(file, path))
-            except DataError:
-                holder = path.read_text("utf-8").strip() or "another process"
-                raise DataError(
-                    f"{self.path} is being run by {holder}; name another folder, or stop it first"
-                ) from None
-            with naming(path):
-                file.truncate(0)
-                file.write(f"process {os.getpid()}, since {time.ctime()}".encode())
+        with locked(self.path):
             yield
-            file.truncate(0)

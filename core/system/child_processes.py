@@ -65,7 +65,10 @@ def end_with_parent(parent: int | None = None, *, grace: float = 0.0) -> None:
 def _outlive(parent: int | None, grace: float) -> None:
     _wait_for_end(parent)
     if grace:
-        os.kill(os.getpid(), signal.SIGTERM)
+        if sys.platform == "win32":
+            signal.raise_signal(signal.SIGTERM)  # `os.kill` ends the process at once there
+        else:
+            os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(grace)
     os._exit(1)
 
@@ -144,6 +147,8 @@ class WorkerPool(ProcessPoolExecutor):
         self, workers: int, initializer: Callable[..., None] | None = None, initargs: Any = ()
     ) -> None:
         context = multiprocessing.get_context("spawn")
+        if sys.platform == "win32":
+            workers = min(workers, 61)  # what it can wait for at once
         super().__init__(workers, context, _begin_work, (initializer, initargs))
 
     def submit(

@@ -5,12 +5,17 @@ from __future__ import annotations
 import errno
 import json
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from variant_ai.core.errors import DataError
+
+WINDOWS = os.name == "nt"
+ATTEMPTS, PAUSE = 20, 0.05
+"""Attempts to rename on Windows, and seconds between them."""
 
 
 @contextmanager
@@ -41,11 +46,25 @@ def whole(path: Path) -> Iterator[Path]:
             yield part
             if part.is_file():
                 synchronise(part)
-            part.replace(path)
+            rename(part, path)
         synchronise_names(path.parent)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def rename(old: Path, new: Path) -> None:
+    """Rename a file, in place of one that is there, or a folder.
+
+    Windows refuses that while another program reads the file, or one in the folder, which lasts a moment:
+    it is tried again for a second. Raises OSError.
+    """
+    for _ in range(ATTEMPTS - 1 if WINDOWS else 0):
+        with suppress(PermissionError):
+            old.replace(new)
+            return
+        time.sleep(PAUSE)
+    old.replace(new)
 
 
 def synchronise(path: Path) -> None:

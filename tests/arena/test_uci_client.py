@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.arena.programs.engine_process import Answer, engine_command
+from variant_ai.core.arena.programs.engine_process import Answer, command_words, engine_command
 from variant_ai.core.arena.programs.uci_client import UciClient, parse_option
 from variant_ai.core.errors import EngineError
 
@@ -277,6 +277,19 @@ def test_commands_that_cannot_be_run(text: str, reason: str) -> None:
         engine_command(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "windows", "words"),
+    [
+        ('"C:\\Program Files\\sf.exe" --x="a b"', True, ["C:\\Program Files\\sf.exe", "--x=a b"]),
+        ("C:\\sf.exe 'a b' #1", True, ["C:\\sf.exe", "a b", "#1"]),
+        ("sjaakii -uci 'a b' c\\ d", False, ["sjaakii", "-uci", "a b", "c d"]),
+    ],
+)
+def test_commands_are_split_into_words(text: str, windows: bool, words: list[str]) -> None:
+    assert command_words(text, windows=windows) == words
+
+
+@pytest.mark.skipif(os.name == "nt", reason="its program is a shell script")
 def test_engines_in_the_games_folder_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

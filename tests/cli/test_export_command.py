@@ -136,10 +136,18 @@ def test_timing_on_a_device_that_is_not_here() -> None:
     assert "onnxruntime-gpu" in result.stderr
 
 
-def test_timing_needs_a_variant() -> None:
-    result = call("nets", "--time")
-    assert result.exit_code == 2
-    assert "--time needs a variant" in result.stderr
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((), 2, "--time needs a variant"),
+        (("-V", "xiangqi", "--size", "chanels=32"), 1, "option of a net 'chanels'"),
+        (("alphazero-4v8p", "-V", "xiangqi", "--head", "map"), 1, "head 'map'"),
+    ],
+)
+def test_timing_of_nothing(words: tuple[str, ...], code: int, message: str) -> None:
+    result = call("nets", *words, "--time")
+    assert result.exit_code == code
+    assert message in result.stderr
 
 
 def test_int8_is_calibrated_on_the_sample_where_no_games_are_named(tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ def test_an_interrupted_one_goes_on(
     assert list(Store(made).games()) == list(Store(whole).games())
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a child that shares this process's patches")
 def test_a_kill_at_the_end_of_a_shard_adds_no_game_twice(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

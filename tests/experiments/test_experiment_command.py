@@ -320,6 +320,7 @@ def test_published_reports(home: Path, tmp_path: Path, quick: list[list[str]]) -
         (("batch: 8", "batch: many"), "weights.yaml:14:3: options.batch: "),
         (("lr: 0.01}", "lr: -1}"), "weights.yaml:22:28: arms.heavy.lr: "),
         (("steps: 3}", "run: x}"), "unknown option of variant-ai train 'run'"),
+        (("lr: 0.01}", "wdl: yes}"), "arms.heavy.wdl: given 'yes'; accepted: true, false"),
         (
             ("light: {", "light: {variant: other.yaml, "),
             "weights.yaml:21:11: arms.light.variant: nets of other specs cannot be measured together",

@@ -15,6 +15,7 @@ import numba
 import pytest
 from numba.core.dispatcher import Dispatcher
 
+from variant_ai.core.errors import VariantAIError
 from variant_ai.core.jit import cache
 from variant_ai.core.rules.kernel import movegen, play_move
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
@@ -399,3 +400,17 @@ def test_a_sentence_is_written_once_and_none_if_all_is_compiled() -> None:
     for done in (1, 1, 5, 5):
         announce(Progress(done, 5))
     assert [text.split(": ")[1][:6] for text in written] == ["1 of 5", "5 of 5"]
+
+
+def test_without_any_folder_the_message_names_those_that_were_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere(*args: object, **named: object) -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr(cache, "base_folders", lambda: [tmp_path / "file" / "cache"])
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(cache.tempfile, "gettempdir", nowhere)
+    monkeypatch.setattr(cache.tempfile, "mkdtemp", nowhere)
+    with pytest.raises(VariantAIError, match=r"file.cache.kernels; name one in VARIANT_AI_CACHE"):
+        cache.code_folder.__wrapped__(KERNEL)

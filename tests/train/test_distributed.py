@@ -177,12 +177,17 @@ def test_two_processes_start_from_a_file_like_one(tmp_path: Path) -> None:
     assert_same_bits(two / name, one / name)
 
 
-def test_running_statistics_are_the_mean_of_the_parts() -> None:
-    norm = nn.BatchNorm2d(2)
+@pytest.mark.parametrize(
+    ("norm", "square"), [(nn.BatchNorm2d(2), (3, 3)), (nn.BatchNorm1d(2), (9,))]
+)
+def test_running_statistics_are_the_mean_of_the_parts(
+    norm: nn.BatchNorm2d | nn.BatchNorm1d, square: tuple[int, ...]
+) -> None:
     net = nn.Sequential(norm)
     net.train()
-    halves = [torch.rand(4, 2, 3, 3), torch.rand(4, 2, 3, 3) + 1]
-    expected = torch.stack([half.mean((0, 2, 3)) for half in halves]).mean(0) * 0.1
+    halves = [torch.rand(4, 2, *square), torch.rand(4, 2, *square) + 1]
+    axes = (0, *range(2, 2 + len(square)))
+    expected = torch.stack([half.mean(axes) for half in halves]).mean(0) * 0.1
     statistics = NormStatistics(net)
     for order in (halves, halves[::-1]):
         norm.reset_running_stats()

@@ -226,7 +226,7 @@ def test_a_metric_has_one_title_everywhere() -> None:
     for file in files:
         if file.name == "metric_tables.py":
             continue
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert node.value not in known, f"{file.name}:{node.lineno}"
                 assert node.value.strip() != "value sign", f"{file.name}:{node.lineno}"

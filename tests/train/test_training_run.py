@@ -22,6 +22,7 @@ from variant_ai.core.train.loop.device import choose_device
 from variant_ai.core.train.measure.prediction import open_model
 from variant_ai.core.train.run import run_folder
 from variant_ai.core.train.run.plan import prepare
+from variant_ai.core.train.run.run_folder import locked
 from variant_ai.core.train.run.training_run import open_run, run_training
 from variant_ai.core.train.run.training_settings import TrainRequest
 
@@ -49,6 +50,7 @@ def test_run_directory(finished) -> None:
     assert names == {
         "config.json", "environment.json", "metrics.jsonl", "results.json", "baseline.npy",
         "checkpoints", "tensorboard", "curves.png", "model.onnx", "README.md",
+        "lock",
     }  # fmt: skip
     assert all(f"| {name}" in str(run_folder.__doc__) for name in names)
     assert (finished.folder / "curves.png").read_bytes().startswith(b"\x89PNG")
@@ -173,6 +175,13 @@ def test_a_folder_in_use_is_refused(store: Path, xiangqi: VariantSpec, tmp_path:
     with pytest.raises(DataError, match="is not empty"):
         run(xiangqi, store, tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_run_that_another_process_trains_is_refused(finished, xiangqi: VariantSpec) -> None:
+    folder = finished.folder
+    prepared = open_run(folder)
+    with locked(folder), pytest.raises(DataError, match="is being run by process"):
+        run_training(prepared, folder, make_rules(xiangqi), resume=True)
 
 
 def test_flat_head(store: Path, xiangqi: VariantSpec, tmp_path: Path) -> None:

@@ -55,13 +55,24 @@ class EngineHungError(EngineError):
     """The engine did not answer in time; the process was ended."""
 
 
+def command_words(text: str, *, windows: bool = os.name == "nt") -> list[str]:
+    """Split a command as a shell does; on Windows a backslash is a part of paths. Raises ValueError
+    for a quote that is not closed."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    if windows:
+        lexer.escape = ""
+    return list(lexer)
+
+
 def engine_command(text: str) -> list[str]:
     """Split an engine command into words, with the path of its program first.
 
     A bare name is looked up in PATH and in GAMES_FOLDERS. Raises EngineError.
     """
     try:
-        words = shlex.split(text, posix=os.name != "nt")
+        words = command_words(text)
     except ValueError as error:
         raise EngineError(f"cannot parse the engine command {text!r}: {error}") from error
     if not words:
@@ -160,6 +171,7 @@ class EngineProcess(Closing, ABC):
                 stderr=subprocess.PIPE,
                 # Ctrl-C in the terminal must reach this program only, which ends the engine itself.
                 start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # Windows
             )
         except OSError as error:
             raise EngineDiedError(f"engine {self.name} cannot be started: {error}") from error

@@ -186,6 +186,8 @@ class OnnxEvaluator(Evaluator):
 
     def evaluate_in_pieces(self, piece: int | None) -> None:
         self._piece = piece
+        if self._padding is not None:
+            self._padding.cut(piece)
 
     def describe(self) -> str:
         where = "" if self._device == "cpu" else f" on {self._device}:{self._index}"

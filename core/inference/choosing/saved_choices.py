@@ -139,9 +139,13 @@ def machine() -> dict[str, Any]:
     }
 
 
+IDENTITY = ("model name", "flags", "Features", "CPU implementer", "CPU part")
+"""Beginnings of lines of /proc/cpuinfo that tell processors apart; the last three are those of ARM."""
+
+
 def _processor() -> str:
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
-        lines = [line for line in file if line.startswith(("model name", "flags"))]
+        lines = [line for line in file if line.startswith(IDENTITY)]
         # The flags too: virtual machines use one name for different processors.
         return hashlib.sha256("".join(sorted(set(lines))).encode()).hexdigest()[:16]
     return f"{platform.machine()} {platform.processor()}"

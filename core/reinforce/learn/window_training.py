@@ -44,6 +44,8 @@ from variant_ai.core.train.run.run_folder import CONFIG, read_metrics
 from variant_ai.core.train.run.training_run import export_net
 from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
 
+MOMENTUM = 0.95
+"""Of optimisers with a momentum: the same at every rate, since the rate is constant in a generation."""
 SETTLING = 50.0
 """A loss above this multiple of the usual one returns to the last checkpoint: self-play changes its
 data all the time, so only a loss that destroys the net counts."""
@@ -205,6 +207,7 @@ class WindowTraining:
             optimiser=learning.optimiser,
             lr_max=course.lr,
             lr_min=course.lr,
+            momentum=(MOMENTUM, MOMENTUM),
             weight_decay=learning.weight_decay,
             value_weight=learning.value_weight,
             spike=SETTLING,

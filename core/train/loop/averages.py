@@ -6,6 +6,7 @@ import copy
 
 import torch
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 
 class NormStatistics:
@@ -18,9 +19,7 @@ class NormStatistics:
     def __init__(self, net: nn.Module) -> None:
         """`net` is in training mode; frozen norms (in evaluation mode) are left alone."""
         norms = [
-            module
-            for module in net.modules()
-            if isinstance(module, nn.BatchNorm2d) and module.training
+            module for module in net.modules() if isinstance(module, _BatchNorm) and module.training
         ]
         self.buffers = [
             buffer

@@ -122,6 +122,8 @@ def open_model(
         file = read_model_file(path)
         own = file.info.own_spec(spec)
         evaluator = OnnxEvaluator(file, own, device=where)
+        for text in evaluator.notes:
+            report(text)
         title = file.info.net or path.stem
         run = first_run_folder(path.parent)
         return Model(path, title, file.info.head, own, evaluator.evaluate, run)

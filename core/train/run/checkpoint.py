@@ -35,7 +35,7 @@ from variant_ai.core.inference.backends.torch_backend import (
 )
 from variant_ai.core.nets.checksums import CHECKSUMS, check_file, checksums_json, read_checksums
 from variant_ai.core.nets.network import load_model
-from variant_ai.core.system.files import naming, synchronise
+from variant_ai.core.system.files import naming, rename, synchronise
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.run.run_folder import CONFIG, read_config, read_object
 from variant_ai.core.train.run.training_settings import TrainConfig
@@ -157,9 +157,9 @@ def save_checkpoint(
                 synchronise(part / name)
         old = folder / f"{target.name}.old"
         if target.exists():  # the same step again, after a resumption
-            target.rename(old)
+            rename(target, old)
         with naming(target, part):
-            part.rename(target)
+            rename(part, target)
         shutil.rmtree(old, ignore_errors=True)
         synchronise(folder)
     except BaseException:
@@ -221,7 +221,7 @@ def delete_checkpoint(checkpoint: Checkpoint) -> None:
     """Delete a checkpoint; it is renamed first, because every directory with such a name is
     complete."""
     gone = checkpoint.path.with_name(f"{checkpoint.path.name}.gone")
-    checkpoint.path.rename(gone)
+    rename(checkpoint.path, gone)
     shutil.rmtree(gone, ignore_errors=True)
 
 

@@ -13,6 +13,7 @@
 | model.onnx | the net | `training_run`, at the end |
 | README.md | the model card | `training_run`, at the end |
 | report.html, pictures/ | everything on one page, and its pictures | `run_report`, at the end or later |
+| lock | the process that trains | `training_run`, while it trains |
 
 Everybody reads them by the functions here. `core.inference` and the experiments read config.json,
 checkpoints and model.onnx of a run without this module, by the same names.
@@ -20,9 +21,13 @@ checkpoints and model.onnx of a run without this module, by the same names.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import math
+import os
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +35,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from variant_ai.core.data.store.blocks import write_lock
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import RUN_MODEL
-from variant_ai.core.system.files import write_whole
+from variant_ai.core.system.files import naming, write_whole
 from variant_ai.core.train.run.training_settings import TrainConfig
 
 CONFIG, ENVIRONMENT, RESULTS = "config.json", "environment.json", "results.json"
 CHECKPOINTS, METRICS, TENSORBOARD = "checkpoints", "metrics.jsonl", "tensorboard"
 CURVES, BASELINE, MODEL, CARD = "curves.png", "baseline.npy", RUN_MODEL, "README.md"
 REPORT, PICTURES = "report.html", "pictures"
+LOCK = "lock"
 
 Event = dict[str, Any]
 """A line of metrics.jsonl."""
@@ -48,10 +55,32 @@ def require_empty(folder: Path) -> None:
     """Raise DataError if a new run would overwrite something."""
     if folder.is_file():
         raise DataError(f"{folder} is a file, not a run directory")
-    if folder.exists() and any(folder.iterdir()):
+    if folder.exists() and any(path.name != LOCK for path in folder.iterdir()):
         raise DataError(
             f"{folder} is not empty; use --resume to continue it, or another folder with --run"
         )
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Lock a run's folder, which exists. Raises DataError that names the process that holds the lock;
+    OSError."""
+    path = folder / LOCK
+    with contextlib.ExitStack() as held:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        file = held.enter_context(io.FileIO(descriptor, "r+"))
+        try:
+            held.enter_context(write_lock(file, path))
+        except DataError:
+            holder = path.read_text("utf-8").strip() or "another process"
+            raise DataError(
+                f"{folder} is being run by {holder}; name another folder, or stop it first"
+            ) from None
+        with naming(path):
+            file.truncate(0)
+            file.write(f"process {os.getpid()}, since {time.ctime()}".encode())
+        yield
+        file.truncate(0)
 
 
 def first_run_folder(*folders: Path) -> Path | None:

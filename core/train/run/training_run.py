@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -47,6 +48,7 @@ from variant_ai.core.train.run.run_folder import (
     MODEL,
     RESULTS,
     load_counts,
+    locked,
     read_metrics,
     require_empty,
     run_config,
@@ -101,14 +103,35 @@ def run_training(
         workers=workers,
     )
     workers.barrier()  # every process has checked the folder before the first one writes
-    if workers.first:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not resume or run_config(folder) != config:  # it or its stores were moved
-            write_whole(folder / CONFIG, config.model_dump_json(indent=2))
-        if not (folder / ENVIRONMENT).is_file():
-            environment = {**describe_environment(), "processes": workers.world}
-            write_whole(folder / ENVIRONMENT, json.dumps(environment, indent=2))
-    trained = trainer.run(resume=resume, report=report)
+    with contextlib.ExitStack() as held:
+        if workers.first:
+            folder.mkdir(parents=True, exist_ok=True)
+            held.enter_context(locked(folder))
+            if not resume:
+                require_empty(folder)  # another training may have begun there meanwhile
+            if not resume or run_config(folder) != config:  # it or its stores were moved
+                write_whole(folder / CONFIG, config.model_dump_json(indent=2))
+            if not (folder / ENVIRONMENT).is_file():
+                environment = {**describe_environment(), "processes": workers.world}
+                write_whole(folder / ENVIRONMENT, json.dumps(environment, indent=2))
+        trained = trainer.run(resume=resume, report=report)
+        return _finished(
+            trained, prepared, folder, rules, report=report, workers=workers, html=html
+        )
+
+
+def _finished(
+    trained: TrainResult,
+    prepared: Prepared,
+    folder: Path,
+    rules: Rules,
+    *,
+    report: Callable[[str], None],
+    workers: Workers,
+    html: bool,
+) -> RunReport:
+    """Measure and export the net of a training, unless it was stopped, and write its results."""
+    config = prepared.config
     if not workers.first:
         return RunReport(folder, _summary(config, trained), trained.stopped)
     title = f"{config.variant}, {config.net.title}, {counted(config.data.train_games, 'game')}"

@@ -113,9 +113,13 @@ def time_net(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> ArmRun
             return ArmRuns(arm, (), ())
         note(f"{arm}: {folder.name}")
         try:
-            (timing,) = child_json([*words, "--json"], lock)
+            timings = child_json([*words, "--json"], lock)
         except CommandError as error:
             return ArmRuns(arm, (), (), (error.message,))
+        if len(timings) != 1:
+            given = f"{len(timings)} nets or evaluators; an arm times one net with one evaluator"
+            return ArmRuns(arm, (), (), (given,))
+        (timing,) = timings
         folder.mkdir(exist_ok=True)
         write_whole(folder / "environment.json", json.dumps(describe_environment()))
         write_whole(results, json.dumps(timing))
@@ -225,9 +229,15 @@ def run_child(words: Sequence[str], prefix: str, lock: IO[bytes]) -> tuple[int, 
                     note(f"{prefix}: {line.rstrip()}")
                 return child.wait(), last.removeprefix("Error: ")
             except KeyboardInterrupt:
-                child.send_signal(signal.SIGINT)
+                _interrupt(child)
                 child.wait()
                 return EXIT_INTERRUPTED, last
+
+
+def _interrupt(child: subprocess.Popen[str]) -> None:
+    """Stop a child as Ctrl-C does; on Windows it got that from the console itself."""
+    if os.name != "nt":
+        child.send_signal(signal.SIGINT)
 
 
 def child_json(words: Sequence[str], lock: IO[bytes]) -> Any:
@@ -236,7 +246,7 @@ def child_json(words: Sequence[str], lock: IO[bytes]) -> Any:
         try:
             output, errors = child.communicate()
         except KeyboardInterrupt:
-            child.send_signal(signal.SIGINT)
+            _interrupt(child)
             raise
     if child.returncode != 0:
         fail(f"variant-ai {words[0]} failed: {errors.strip().splitlines()[-1] if errors else ''}")

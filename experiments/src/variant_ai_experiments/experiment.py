@@ -234,6 +234,11 @@ def _check_options(command: str, options: Mapping[str, Any]) -> list[tuple[str, 
     ]
     for name, value in options.items():
         if name in known:
+            parameter = known[name]
+            is_flag = isinstance(parameter, click.Option) and parameter.is_flag
+            if is_flag and not isinstance(value, bool):
+                wrong.append((name, f"given {value!r}; accepted: true, false"))
+                continue
             try:
                 _command(command).make_context(command, _words({name: value}, known))
             except click.ClickException as error:

@@ -51,7 +51,7 @@ WARM = 20
 
 
 @training_command(
-    without=("epochs", "steps", "minutes", "lr_max", "lr_min", "warmup", "spike", "ema"),
+    without=("epochs", "steps", "minutes", "lr_max", "lr_min", "warmup", "spike", "ema", "trainer"),
     epilog=examples(
         "variant-ai lr-find -V NAME --data games.store",
         "variant-ai lr-find -V NAME --data games.store --blocks 5 --channels 64 --batch 256",

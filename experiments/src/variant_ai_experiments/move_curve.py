@@ -7,6 +7,7 @@ solver, which the engine of the paper did not have, is off.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -321,6 +322,8 @@ def draw(curves: Sequence[MoveCurve], title: str, path: Path) -> None:
     """
     from matplotlib.figure import Figure
 
+    from variant_ai.core.system.files import write_whole
+
     figure = Figure(figsize=(9, 7), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
     for curve, style in zip(curves, cycle(STYLES), strict=False):
@@ -336,4 +339,6 @@ def draw(curves: Sequence[MoveCurve], title: str, path: Path) -> None:
     for axes in (above, below):
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=130)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=path.suffix[1:] or "png", dpi=130)
+    write_whole(path, buffer.getvalue())
