@@ -106,7 +106,7 @@ def command(
     from variant_ai.core.spec.catalogue import PACKAGED
 
     if precision == "fp32":
-        reject_given(["store", "positions"], "has no effect with --precision fp32")
+        reject_given(["store", "positions", "seed"], "has no effect with --precision fp32")
     if precision != "int8":
         reject_given(["calibrate", "spare"], f"has no effect with --precision {precision}")
     require_new(output, replace)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +69,19 @@ def describe(net: nn.Module, shape: NetShape) -> NetReport:
     return NetReport(parameters(net), sum(row.flops for row in rows), tuple(rows))
 
 
+@contextlib.contextmanager
+def evaluating(net: nn.Module) -> Iterator[None]:
+    """Put the net into evaluation mode, and each of its modules back into its own mode at the end:
+    some may be frozen."""
+    modes = {module: module.training for module in net.modules()}
+    net.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
 def run_watched(
     net: nn.Module,
     run: Callable[[], object],
@@ -81,15 +95,12 @@ def run_watched(
     watched = list(modules)
     hooks = [module.register_forward_pre_hook(before) for module in watched if before]
     hooks += [module.register_forward_hook(after) for module in watched if after]
-    training = net.training
     try:
-        net.eval()
-        with torch.no_grad():
+        with evaluating(net), torch.no_grad():
             run()
     finally:
         for hook in hooks:
             hook.remove()
-        net.train(training)
 
 
 def _kind(module: nn.Module) -> str:

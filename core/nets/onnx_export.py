@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import METADATA_PREFIX, serialised
+from variant_ai.core.nets.description import evaluating
 from variant_ai.core.nets.interface import NetShape
 from variant_ai.core.nets.network import auxiliary_outputs, outputs_of
 from variant_ai.core.nets.onnx_files import cpu_session, write_onnx
@@ -70,17 +71,14 @@ def export_onnx(
     torch's newer exporter writes opset 20 and splits the weights into a second file; the
     TorchScript one writes opset 17 and a single file, and folds batch norms into convolutions.
     """
-    training = module.training
-    net = _Outputs(module).eval()
     samples = sample_planes(shape).to(next(module.parameters()).device)
-    try:
+    with evaluating(module):
+        net = _Outputs(module).eval()
         model = onnx.load_from_string(_trace(net, samples))
         write_metadata(model, metadata)
         onnx.checker.check_model(model, full_check=True)
         content = serialised(model)
         difference = difference_from(module, content, samples)
-    finally:
-        module.train(training)
     if not difference <= TOLERANCE:
         raise DataError(
             f"{path}: the exported file differs from the net by {difference:.2g} "
@@ -129,7 +127,7 @@ def difference_from(module: nn.Module, content: bytes, planes: Tensor) -> float:
     """Largest difference of any output between an ONNX file in onnxruntime and the same net in
     evaluation mode, over planes [B, C, H, W]; relative to the greatest number of an output that exceeds
     ±1. NaN if an output is not a number."""
-    with torch.no_grad():
+    with evaluating(module), torch.no_grad():
         expected = [output.cpu().numpy() for output in _Outputs(module).eval()(planes)]
     session = cpu_session(content)
     actual = session.run(None, {INPUT: planes.cpu().numpy()})  # all outputs of the file

@@ -15,6 +15,7 @@ from synthetic import net_config
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets import NetShape
+from variant_ai.core.nets.description import describe
 from variant_ai.core.nets.onnx_export import difference_from, export_onnx, sample_planes
 
 
@@ -186,3 +187,15 @@ def test_a_damaged_weight_is_named_with_what_to_do(tmp_path: Path) -> None:
     model.metadata_props.extend(kept)
     onnx.save(model, str(path))
     read_model_file(path)
+
+
+def test_exporting_keeps_the_mode_of_every_module(tmp_path: Path) -> None:
+    """A trainer may have frozen some norms, and goes on training."""
+    net, shape = trained_looking("risev2-mobile", "map", (8, 8))
+    net.train()
+    frozen = next(module for module in net.modules() if isinstance(module, torch.nn.BatchNorm2d))
+    frozen.eval()
+    before = {name: module.training for name, module in net.named_modules()}
+    export_onnx(net, tmp_path / "model.onnx", {}, shape=shape)
+    describe(net, shape)
+    assert {name: module.training for name, module in net.named_modules()} == before

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,15 @@ import synthetic
 import torch
 from safetensors.torch import load_file, save_file
 from synthetic import SyntheticSource, assert_same_bits, tiny_config, weights
+from torch import nn
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.train.loop.trainer import DivergedError, Trainer
 from variant_ai.core.train.run.checkpoint import find_checkpoint, list_checkpoints
+from variant_ai.core.train.run.initial_weights import random_net
 from variant_ai.core.train.run.run_folder import read_metrics
 from variant_ai.core.train.run.run_log import NoObserver
+from variant_ai.core.train.run.training_settings import TrainConfig
 
 
 def trained(folder: Path, source: SyntheticSource | None = None, resume: bool = False, **changes):
@@ -102,7 +106,20 @@ def test_checkpoints_are_whole_and_few(tmp_path: Path) -> None:
             torch.testing.assert_close(a, b, atol=1e-6, rtol=1e-5)
 
 
-def test_resumed_training_ends_with_the_same_bits(tmp_path: Path) -> None:
+def with_dropout(config: TrainConfig) -> nn.Module:
+    """The net, with dropout before its tower, as a plugin may build it."""
+    net = random_net(config)
+    dropout = nn.Dropout(0.2)
+    net.add_module("dropout", dropout)
+    net.tower.register_forward_pre_hook(lambda _, inputs: (dropout(inputs[0]),))
+    return net
+
+
+@pytest.mark.parametrize("make", [random_net, with_dropout])
+def test_resumed_training_ends_with_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[TrainConfig], nn.Module]
+) -> None:
+    monkeypatch.setattr("variant_ai.core.train.loop.trainer.random_net", make)
     trained(tmp_path / "whole")
     source = SyntheticSource()
 

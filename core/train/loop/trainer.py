@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
 
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.nets.network import auxiliary_outputs, first_layers, load_model
@@ -118,6 +119,7 @@ class Trainer(BaseTrainer):
         self._average = WeightAverage(self.net, config.ema) if config.ema else None
         self._train_mode()
         self._norms = NormStatistics(self.net) if config.micro_batches > 1 else None
+        self._has_dropout = any(isinstance(module, _DropoutNd) for module in self.net.modules())
         self._guard = LossGuard(config.spike)
         # Reading a number waits for the GPU, so there the losses are checked many at once.
         self.check_every = 1 if self.device.type == "cpu" else config.log_every
@@ -269,6 +271,9 @@ class Trainer(BaseTrainer):
             self._norms.begin()
         total: Tensor | None = None
         for part in range(self.parts):
+            if self._has_dropout:  # the same after a resumption, and another one in each process
+                number = self.workers.rank * self.parts + part
+                torch.manual_seed(hash((config.seed, self.state.step, number)))
             batch = place_batch(next(batches), self.device)
             plies = batch.plies_left if self._predicts_plies else None
             with self._synchronised(part == self.parts - 1):

@@ -243,7 +243,7 @@ def _check(
         if not path.is_file():
             raise DataError(f"there is no game store {path}")
     parse_split(request.split or DEFAULT_SPLIT, request.split_seed)
-    with torch.device("meta"):  # shapes only, without weights
+    with torch.random.fork_rng(devices=[]):
         first_layers(net.build(), request.freeze)
 
 
