@@ -10,6 +10,7 @@ import shlex
 import sys
 import time
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -186,8 +187,11 @@ def command(
 
 
 def _default_folder(config: TrainConfig) -> Path:
+    """A new folder: several trainings may begin in the same second."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    return Path("runs") / f"{config.variant}-{config.net.title.replace(' ', '-')}-{stamp}"
+    name = f"{config.variant}-{config.net.title.replace(' ', '-')}-{stamp}"
+    paths = (Path("runs") / f"{name}{end}" for end in chain([""], map("-{}".format, count(2))))
+    return next(path for path in paths if not path.exists())
 
 
 def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
