@@ -161,7 +161,7 @@ def _players(given: tuple[str, ...], nets: Collection[str]) -> dict[str, str]:
     from variant_ai.cli.common.player_options import require_player
     from variant_ai.core.arena.players.player_spec import parse_player
 
-    found = {}
+    found: dict[str, str] = {}
     for text in given:
         player = parse_player(text)
         require_player(player, None)
