@@ -14,6 +14,9 @@ from variant_ai.cli.common.console import COUNT, FiniteRange, examples, note
 from variant_ai.core.errors import SettingError, VariantAIError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from variant_ai.core.web.offered_nets import OfferedNet
     from variant_ai.core.web.web_settings import WebSettings
 
 
@@ -106,7 +109,8 @@ def command(
         runs=folders,
         limits=VisitorLimits(**limits),
     )
-    _run(settings, _nets(nets), _players(players), browser=browser)
+    offered = _nets(nets)
+    _run(settings, offered, _players(players, offered), browser=browser)
 
 
 def _token(given: str | None, *, is_local: bool) -> str:
@@ -121,34 +125,53 @@ def _token(given: str | None, *, is_local: bool) -> str:
     return secrets.token_urlsafe(18)
 
 
-def _nets(given: tuple[str, ...]) -> dict[str, Path]:
+def _nets(given: tuple[str, ...]) -> dict[str, OfferedNet]:
+    """Return the nets by their names. Raises SettingError."""
     from variant_ai.cli.common.search_options import name_values
     from variant_ai.core.spec.catalogue import home_path
+    from variant_ai.core.web.offered_nets import OfferedNet
 
-    found = {}
-    for name, text in name_values(given, "--net").items():
+    found: dict[str, OfferedNet] = {}
+    for one in given:
+        ((name, text),) = name_values([one], "--net").items()
         path = home_path(text).absolute()
         if not path.exists():
             raise SettingError(f"--net {name}: there is no net {text}")
-        found[name] = path
+        _require_free(name, found, f"--net {one}")
+        found[name] = OfferedNet.read(path)
     return found
 
 
-def _players(given: tuple[str, ...]) -> dict[str, str]:
-    """Return the texts of players by their names. Raises SettingError, EngineError, DataError."""
+def _require_free(name: str, taken: Collection[str], option: str) -> None:
+    """Raise SettingError if the page has another opponent of a name, which it would play instead."""
+    from variant_ai.core.web.work_room import NETS, RUN
+
+    how = "NAME=FILE" if option.startswith("--net") else "PLAYER;name=NAME"
+    if name in NETS or name in taken:
+        raise SettingError(
+            f"{option}: the page has another opponent {name}; give this one a name of its own, {how}"
+        )
+    if name.startswith(RUN):
+        raise SettingError(f"{option}: {RUN} begins the names of runs; write another name, {how}")
+
+
+def _players(given: tuple[str, ...], nets: Collection[str]) -> dict[str, str]:
+    """Return the texts of players by their names. nets: names of other opponents. Raises SettingError,
+    EngineError, DataError."""
     from variant_ai.cli.common.player_options import require_player
     from variant_ai.core.arena.players.player_spec import parse_player
 
-    found = {}
+    found: dict[str, str] = {}
     for text in given:
         player = parse_player(text)
         require_player(player, None)
+        _require_free(player.label, [*nets, *found], f"--player {text}")
         found[player.label] = text
     return found
 
 
 def _run(
-    settings: WebSettings, nets: dict[str, Path], players: dict[str, str], *, browser: bool
+    settings: WebSettings, nets: dict[str, OfferedNet], players: dict[str, str], *, browser: bool
 ) -> None:
     import asyncio
     import contextlib

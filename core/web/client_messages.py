@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
@@ -28,6 +29,10 @@ MAX_MOVES = 1_500
 GAME = {"variant": "name!", "fen": "text", "moves": "moves", "notation": "name"}
 """Fields of a game: a variant, a FEN and the moves since; `!` marks a field that must be given."""
 NET = {"net": "name"}
+ID_FIRST = re.compile(r'\s*\{\s*"id"\s*:\s*([0-9]{1,16})\s*,')
+ID_LAST = re.compile(r'[,{]\s*"id"\s*:\s*([0-9]{1,16})\s*\}\s*$')
+ID_WITHIN = 200
+"""Characters at either end of a message that is too long, among which its id is looked for."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,9 @@ class MessageKind:
 
 MESSAGES: dict[str, MessageKind] = {
     "hello": MessageKind(
-        "What the server offers.", "`version`, `variants`, `nets`, `runs`, `limits`", {}
+        "What the server offers.",
+        "`version`, `variants`, `nets`, `net_variants`, `players`, `runs`, `limits`",
+        {},
     ),
     "variants": MessageKind("The variants of this installation.", "`variants`", {}),
     "describe": MessageKind(
@@ -115,7 +122,7 @@ MESSAGES: dict[str, MessageKind] = {
     "runs": MessageKind("The run folders.", "`runs`", {}),
     "run": MessageKind(
         "Facts and curves of a run.",
-        "`facts`, `curves`, `ladder`, `generations`",
+        "`facts`, `curves`, `ladder`, `generations`, `spec` (its text, if the variant may be that of a file)",
         {"run": "name!"},
     ),
     "games": MessageKind(
@@ -209,9 +216,12 @@ class MessageError(DataError):
 
 
 def read_message(text: str, limits: VisitorLimits) -> ClientMessage:
-    """Parse and check a message of the page. Raises DataError that names what is wrong."""
+    """Parse and check a message of the page. Raises DataError that names what is wrong, MessageError
+    if the message has an id."""
     if len(text) > limits.message:
-        raise DataError(f"a message has at most {limits.message} characters")
+        reason = f"a message has at most {limits.message} characters, this one has {len(text)}"
+        id = _id_of_long(text)
+        raise DataError(reason) if id is None else MessageError(id, reason)
     try:
         given = json.loads(text)
     except (ValueError, RecursionError):
@@ -230,7 +240,11 @@ def read_message(text: str, limits: VisitorLimits) -> ClientMessage:
         message = checked(MODELS[name], given, name)
     except (SettingError, RecursionError) as error:  # lists in lists cannot be shown
         raise MessageError(id, str(error)) from None
-    fields = message.model_dump(exclude_none=True, exclude={"id", "type"})
-    if fields.get("seconds", 0.0) > limits.seconds:
-        raise MessageError(id, f"seconds: a number from 0 to {limits.seconds:g} is expected")
-    return ClientMessage(id, name, fields)
+    return ClientMessage(id, name, message.model_dump(exclude_none=True, exclude={"id", "type"}))
+
+
+def _id_of_long(text: str) -> int | None:
+    """Return the id of a message that is too long to be parsed: its first or last field. Quotation
+    marks inside of texts are escaped, so that no text looks like it."""
+    found = ID_FIRST.match(text[:ID_WITHIN]) or ID_LAST.search(text[-ID_WITHIN:])
+    return int(found[1]) if found is not None and int(found[1]) <= MAX_ID else None

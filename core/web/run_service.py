@@ -6,17 +6,20 @@ returns.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.reinforce.ladder.ladder_record import LadderRecord
 from variant_ai.core.reinforce.ladder.run_ladder import RECORD
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.spec.catalogue import SPEC_SUFFIXES
 from variant_ai.core.train.measure.metric_tables import TITLES
 from variant_ai.core.train.run.run_folder import CONFIG, MODEL, read_metrics, run_config
 
@@ -42,13 +45,17 @@ class RunService:
         }
 
     def _folders(self) -> dict[str, Path]:
-        """Run folders by name, those that changed last first."""
+        """Run folders by name, those that changed last first. Of several with a name, the later ones
+        have the folder above in it."""
         found: dict[str, Path] = {}
+        seen: set[Path] = set()
         for root in self._roots:
             inner = sorted(root.iterdir()) if root.is_dir() and not _is_run(root) else [root]
             for folder in inner:
-                if _is_run(folder):
-                    found.setdefault(folder.resolve().name, folder)
+                path = folder.resolve()
+                if _is_run(folder) and path not in seen:
+                    seen.add(path)
+                    found[_free_name(path, found)] = folder
         newest = sorted(found.items(), key=lambda one: -_changed(one[1]))
         return dict(newest[:MOST_RUNS])
 
@@ -69,9 +76,14 @@ class RunService:
         return {"runs": runs, "paths": {name: str(f) for name, f in self._folders().items()}}
 
     def _show(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Return facts and curves of a run, and for self-play its ladder and generations."""
+        """Return facts and curves of a run, the spec by which its net can be played if only a file
+        has it, and for self-play its ladder and generations."""
         folder = self._folder(question["run"])
-        shown: dict[str, Any] = {"name": question["run"], **_kind(folder)}
+        shown: dict[str, Any] = {
+            "name": question["run"],
+            **_kind(folder),
+            "spec": _spec_text(folder),
+        }
         if shown["kind"] == "reinforce":
             run = ReinforceFolder(folder)
             state, rows = run.state(), run.rows()
@@ -139,6 +151,13 @@ class RunService:
         return {"variant": spec.variant, "games": games, "first": first, "count": len(store)}
 
 
+def _free_name(path: Path, taken: Collection[str]) -> str:
+    """Return the shortest end of a path that is not taken."""
+    parts = path.parts
+    ends = ("/".join(parts[-count:]) for count in range(1, len(parts) + 1))
+    return next((end for end in ends if end not in taken), str(path))
+
+
 def _is_run(folder: Path) -> bool:
     return (folder / CONFIG).is_file() or ReinforceFolder(folder).exists()
 
@@ -161,10 +180,28 @@ def _kind(folder: Path) -> dict[str, Any]:
         name = ReinforceFolder(folder).settings().variant
         return {
             "kind": "reinforce",
-            "variant": Path(name).stem if "/" in name else name,
+            "variant": Path(name).stem if _is_spec_file(name) else name,
             "net": net,
         }
     return {"kind": "train", "variant": run_config(folder).variant, "net": net}
+
+
+def _is_spec_file(name: str) -> bool:
+    """Return True if the variant of a run of self-play is the path of a spec."""
+    return Path(name).suffix in SPEC_SUFFIXES or len(Path(name).parts) > 1
+
+
+def _spec_text(folder: Path) -> str | None:
+    """Return the spec that a run's net was trained with, as JSON, which is YAML too: the file that it
+    came from may have moved. None if the variant has a name, or if there is no net. Raises DataError.
+    """
+    if not ReinforceFolder(folder).exists():
+        spec = run_config(folder).spec
+        return json.dumps(spec, ensure_ascii=False) if spec else None
+    net = folder / MODEL
+    if not _is_spec_file(ReinforceFolder(folder).settings().variant) or not net.is_file():
+        return None
+    return read_model_file(net).info.spec or None
 
 
 # --- curves --------------------------------------------------------------------------------------

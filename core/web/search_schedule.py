@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from variant_ai.core.errors import VariantAIError
-from variant_ai.core.web.worker_process import Ticket, WorkerError, WorkerProcess
+from variant_ai.core.web.worker_process import Ticket, WorkerError, WorkerProcess, report_fault
 
 LOADING = 120.0
 """Seconds beyond its own limit after which a search is given up: loading a net, compiling."""
@@ -71,8 +71,11 @@ class SearchSchedule:
         await asyncio.gather(*(worker.close() for worker in self.workers))
 
     async def submit(self, job: SearchJob) -> None:
-        """Add a search to those that wait."""
+        """Add a search to those that wait; one that was stopped before is answered at once."""
         async with self._more:
+            if job.stopped:
+                job.on_answer(_stopped(job))
+                return
             waiting = self._waiting.setdefault(job.owner, deque())
             self._served.setdefault(job.owner, 0)
             if job.is_instant:
@@ -82,12 +85,19 @@ class SearchSchedule:
             self._more.notify_all()
 
     def stop(self, job: SearchJob) -> None:
-        """End a search early; it still gets its final answer."""
+        """End a search early; it still gets its final answer. One that waits gets it at once."""
         job.stopped = True
         if job.running is not None:
             worker, ticket = job.running
             if ticket.sent.is_set():
                 worker.stop(ticket.number)
+            return
+        waiting = self._waiting.get(job.owner, deque())
+        if job in waiting:
+            waiting.remove(job)
+            if not waiting:
+                del self._waiting[job.owner]
+            job.on_answer(_stopped(job))
 
     def forget(self, owner: Hashable) -> None:
         """End all searches of a visitor who has left."""
@@ -125,6 +135,8 @@ class SearchSchedule:
                 await self._run(worker, job)
             except VariantAIError as error:
                 job.on_answer({"error": str(error), "final": True})
+            except Exception as error:  # one search must not end those of all visitors
+                job.on_answer({"error": report_fault("search", error), "final": True})
             finally:
                 self._running.discard(job)
                 self._turns += 1
@@ -132,9 +144,6 @@ class SearchSchedule:
                     self._served[job.owner] = self._turns
 
     async def _run(self, worker: WorkerProcess, job: SearchJob) -> None:
-        if job.stopped and not job.is_instant:
-            job.on_answer({"final": True, "best": None, "lines": [], "stopped_by": "stop"})
-            return
         ticket = Ticket()
         job.running = worker, ticket
         shared = False
@@ -143,6 +152,8 @@ class SearchSchedule:
             """End the search when it has to give way."""
             nonlocal shared
             await ticket.sent.wait()
+            if job.stopped:  # while the process started
+                self.stop(job)
             began = asyncio.get_running_loop().time()
             async with self._more:
                 while not self._gives_way(job, asyncio.get_running_loop().time() - began):
@@ -170,9 +181,19 @@ class SearchSchedule:
         except TimeoutError:
             worker.kill()
             raise WorkerError("the search took too long and was ended") from None
+        except Exception:
+            self.stop(job)  # the process may not have ended it
+            raise
         finally:
             job.running = None
             sharing.cancel()
+
+
+def _stopped(job: SearchJob) -> dict[str, Any]:
+    """Return the final answer to a job that was stopped before its turn."""
+    if job.is_instant:
+        return {"error": "this was stopped before its turn", "final": True}
+    return {"final": True, "best": None, "lines": [], "stopped_by": "stop"}
 
 
 def _ignore(answer: dict[str, Any]) -> None:

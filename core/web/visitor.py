@@ -11,6 +11,7 @@ import contextlib
 import json
 import random
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from variant_ai.core.engine.protocols.chosen_options import strength_of
@@ -21,7 +22,7 @@ from variant_ai.core.web.client_messages import ClientMessage, MessageError, rea
 from variant_ai.core.web.search_schedule import SearchJob
 from variant_ai.core.web.search_service import engine_name
 from variant_ai.core.web.work_room import OWN, WorkRoom
-from variant_ai.core.web.worker_process import WorkerError
+from variant_ai.core.web.worker_process import WorkerError, report_fault
 
 QUESTION_SECONDS = 60.0
 """Longest time for a question about rules; loading a variant for the first time may compile."""
@@ -37,6 +38,16 @@ SEARCHES = ("search", "policy", "planes", "layer", "tree")
 BOARD_QUESTIONS = ("describe", "position", "line", "pgn", "read", "source")
 
 
+@dataclass(eq=False)
+class _OpenSearch:
+    """A search that has not had its final answer."""
+
+    kind: str
+    """Type of its message."""
+    job: SearchJob
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class Visitor:
     """The conversation with one page."""
 
@@ -47,7 +58,7 @@ class Visitor:
         self._send = send
         self._outbox: asyncio.Queue[str] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._searches: dict[int, SearchJob] = {}
+        self._searches: dict[int, _OpenSearch] = {}
 
     async def run(self, receive: Callable[[], Any]) -> None:
         """Answer messages until the page leaves. receive: a coroutine function that returns the next
@@ -72,16 +83,20 @@ class Visitor:
             await asyncio.gather(writer, *self._tasks, return_exceptions=True)
 
     def _admit(self, message: ClientMessage) -> None:
-        """Begin to answer a message. Raises MessageError if the visitor has too many open ones."""
+        """Begin to answer a message. Raises MessageError if the visitor has too many open ones, or
+        a search with the same id."""
         if message.type == "stop":
-            job = self._searches.get(message.fields["search"])
-            if job is not None:
-                self._room.schedule.stop(job)
+            search = self._searches.get(message.fields["search"])
+            if search is not None:
+                self._room.schedule.stop(search.job)
             return
         if len(self._tasks) >= self._limits.questions:
             raise MessageError(
                 message.id, f"at most {self._limits.questions} questions may be open at a time"
             )
+        if message.type in SEARCHES:
+            # before anything is awaited: a `stop` may follow at once
+            self._searches[message.id] = self._open(message)
         task = asyncio.create_task(self._handle(message))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -94,6 +109,9 @@ class Visitor:
                 self._answer(message.id, await self._ask(message))
         except VariantAIError as error:
             self._answer(message.id, {"error": str(error), "final": True})
+        except Exception as error:  # the page waits for an answer in any case
+            text = report_fault(message.type, error)
+            self._answer(message.id, {"error": text, "final": True})
 
     async def _ask(self, message: ClientMessage) -> dict[str, Any]:
         room, fields = self._room, dict(message.fields)
@@ -117,37 +135,53 @@ class Visitor:
 
     # --- searches ------------------------------------------------------------------------------
 
-    async def _search(self, message: ClientMessage) -> None:
-        if len(self._searches) >= self._limits.searches:
-            raise DataError(f"at most {self._limits.searches} searches may be open at a time")
-        done = asyncio.Event()
-        weak = message.fields.get("elo") if message.type == "search" else None
+    def _open(self, message: ClientMessage) -> _OpenSearch:
+        """Return the search of a message, without its question. Raises MessageError."""
+        id, kind, most = message.id, message.type, self._limits.searches
+        if id in self._searches:
+            raise MessageError(id, f"id: a search with the id {id} is open")
+        # one that was stopped ends soon, and a page asks for several kinds at a time
+        mine = [one for one in self._searches.values() if one.kind == kind and not one.job.stopped]
+        if len(mine) >= most:
+            what = "searches" if kind == "search" else f"questions of the type {kind}"
+            raise MessageError(id, f"at most {most} {what} may be open at a time")
+        weak = message.fields.get("elo") if kind == "search" else None
 
         def on_answer(answer: dict[str, Any]) -> None:
             final = answer.get("final", True)
             if final and weak is not None and "lines" in answer:
                 choose_weakly(answer, strength_of(weak).temperature)
             if final or self._outbox.qsize() < LONGEST_QUEUE:
-                self._answer(message.id, answer)
+                self._answer(id, answer)
             if final:
-                self._searches.pop(message.id, None)
-                done.set()
+                self._close(id, search)
 
-        question, seconds = self._query(message)
-        job = SearchJob(self, question, on_answer, seconds)
-        self._searches[message.id] = job
+        search = _OpenSearch(kind, SearchJob(self, {}, on_answer, 0.0))
+        return search
+
+    def _close(self, id: int, search: _OpenSearch) -> None:
+        search.done.set()
+        if self._searches.get(id) is search:  # not the next one of this id
+            del self._searches[id]
+
+    async def _search(self, message: ClientMessage) -> None:
+        search = self._searches[message.id]
+        job = search.job
         try:
+            await self._room.learn_net(message.fields.get("net"))
+            job.question, job.seconds = self._query(message)
             await self._room.schedule.submit(job)
-            await done.wait()
+            await search.done.wait()
         finally:
-            self._searches.pop(message.id, None)
+            self._close(message.id, search)
 
     def _query(self, message: ClientMessage) -> tuple[dict[str, Any], float]:
         """Return a query for the JSON service, and the longest time that it may take."""
         fields, limits = message.fields, self._limits
+        variant = self._room.place_of(fields["variant"])
         net = self._room.net(fields.get("net"), fields["variant"])
         query: dict[str, Any] = {
-            "variant": engine_name(self._room.place_of(fields["variant"]), net),
+            "variant": engine_name(variant, net),
             "fen": fields.get("fen"),
             "moves": fields.get("moves", []),
         }
@@ -198,7 +232,9 @@ def choose_weakly(answer: dict[str, Any], temperature: float) -> None:
     lines = answer["lines"]
     if temperature <= 0 or len(lines) < 2:
         return
-    weights = [max(line["visits"], 0) ** (1 / temperature) for line in lines]
-    if not any(weights):
+    most = max(line["visits"] for line in lines)
+    if most > 0:  # shares of the most visits: the power of a number above 1 may overflow
+        weights = [(max(line["visits"], 0) / most) ** (1 / temperature) for line in lines]
+    else:
         weights = [line["prior"] + 1e-9 for line in lines]
     answer["best"] = random.choices(lines, weights)[0]["move"]

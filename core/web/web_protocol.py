@@ -18,13 +18,13 @@ ABOUT = (
 
 def protocol_document(limits: VisitorLimits | None = None) -> dict[str, Any]:
     """Return the AsyncAPI document. limits: those of a server; None: the usual ones."""
-    seconds = {"type": "number", "minimum": 0, "maximum": (limits or VisitorLimits()).seconds}
+    limits = limits or VisitorLimits()
     messages = {
         name: {
             "name": name,
             "summary": kind.about,
             "description": f"The answer has {kind.answer}.",
-            "payload": _schema(name, seconds),
+            "payload": _schema(name, limits),
         }
         for name, kind in MESSAGES.items()
     }
@@ -60,9 +60,11 @@ def protocol_document(limits: VisitorLimits | None = None) -> dict[str, Any]:
     }
 
 
-def _schema(name: str, seconds: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of a type of message. seconds: that of the field of this name."""
-    schema = MODELS[name].model_json_schema()
-    if "seconds" in schema["properties"]:
-        schema["properties"]["seconds"] = seconds
+def _schema(name: str, limits: VisitorLimits) -> dict[str, Any]:
+    """Return the JSON schema of a type of message. limits: those of the server."""
+    schema: dict[str, Any] = MODELS[name].model_json_schema()
+    fields = schema["properties"]
+    for field, most in (("nodes", limits.nodes), ("seconds", limits.seconds)):
+        if field in fields:
+            fields[field]["description"] = f"more than {most:.12g} counts as {most:.12g}"
     return schema

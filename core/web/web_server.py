@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
@@ -31,7 +31,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from variant_ai.core.spec.catalogue import SPECS
 from variant_ai.core.web.visitor import Visitor
 from variant_ai.core.web.web_protocol import protocol_document
-from variant_ai.core.web.web_settings import LOCAL_NAMES, WebSettings
+from variant_ai.core.web.web_settings import WebSettings, is_loopback
 from variant_ai.core.web.work_room import WorkRoom
 
 STATIC = Path(__file__).parent / "static"
@@ -60,13 +60,19 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-cache",
 }
-TOO_MANY, REJECTED = 1013, 1008
-"""WebSocket close codes."""
+REJECTED, TOO_MANY = 403, 503
+"""Status of a request, or of the handshake of a WebSocket, that is rejected."""
 
 
 def make_app(settings: WebSettings, room: WorkRoom) -> ASGIApp:
     """Return the application of a server."""
     visitors = 0
+
+    def problem() -> str | None:
+        """Return why no more pages may connect; None if they may."""
+        if visitors < settings.limits.visitors:
+            return None
+        return f"Too many pages are open: at most {settings.limits.visitors}. Close one, or wait."
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -78,10 +84,10 @@ def make_app(settings: WebSettings, room: WorkRoom) -> ASGIApp:
 
     async def page(request: Request) -> Response:
         if settings.token and request.query_params.get("token") is not None:
-            answer = RedirectResponse(request.url.path, 303)
-            answer.set_cookie(
-                COOKIE, settings.token, httponly=True, samesite="strict", max_age=86400
-            )
+            answer = RedirectResponse(_without_token(request), 303)
+            # lax, not strict: the address may be clicked on another page, in a mail for instance;
+            # other pages cannot talk all the same, because of the Origin
+            answer.set_cookie(COOKIE, settings.token, httponly=True, samesite="lax", max_age=86400)
             return answer
         return FileResponse(STATIC / "index.html", media_type="text/html")
 
@@ -96,13 +102,16 @@ def make_app(settings: WebSettings, room: WorkRoom) -> ASGIApp:
         return FileResponse(STATIC / name, media_type=FILES[name])
 
     async def health(request: Request) -> Response:
+        reason = problem()
+        if reason is not None:
+            return PlainTextResponse(reason, TOO_MANY)
         return JSONResponse({"ok": True, "visitors": visitors})
 
     async def talk(socket: WebSocket) -> None:
         nonlocal visitors
-        await socket.accept()
-        if visitors >= settings.limits.visitors:
-            await socket.close(TOO_MANY, "too many visitors")
+        reason = problem()
+        if reason is not None:  # before the page believes that it is connected
+            await _reject(reason, TOO_MANY, socket.scope, socket.receive, socket.send)
             return
         visitors += 1
 
@@ -123,6 +132,7 @@ def make_app(settings: WebSettings, room: WorkRoom) -> ASGIApp:
                 raise ConnectionError(str(error)) from None
 
         try:
+            await socket.accept()
             await Visitor(room, send).run(receive)
         finally:
             visitors -= 1
@@ -152,15 +162,15 @@ class Guard:
             await self.app(scope, receive, _with_headers(send))
         elif scope["type"] == "websocket":
             await receive()
-            await send({"type": "websocket.close", "code": REJECTED, "reason": reason})
+            await _reject(reason, REJECTED, scope, receive, send)
         else:
-            await PlainTextResponse(reason, 403)(scope, receive, _with_headers(send))
+            await PlainTextResponse(reason, REJECTED)(scope, receive, _with_headers(send))
 
     def _rejection(self, request: HTTPConnection) -> str | None:
         """Return why a request is rejected; None if it is not."""
         host = request.headers.get("host", "")
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if self.settings.is_local and name not in LOCAL_NAMES:
+        if self.settings.is_local and not is_loopback(name):
             return "This server answers to localhost only."
         origin = request.headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
@@ -172,6 +182,25 @@ class Guard:
             if not hmac.compare_digest(given.encode(), token.encode()):
                 return "Open the address that `variant-ai web` has printed: it has the token."
         return None
+
+
+def _without_token(request: Request) -> str:
+    """Return path and query of a request without the token: the rest of the query is a game."""
+    kept = [
+        part
+        for part in request.url.query.split("&")
+        if part and unquote_plus(part.partition("=")[0]) != "token"
+    ]
+    return request.url.path + (f"?{'&'.join(kept)}" if kept else "")
+
+
+async def _reject(reason: str, status: int, scope: Scope, receive: Receive, send: Send) -> None:
+    """Reject the handshake of a WebSocket with a text. Browsers hide it from their pages, which ask
+    for /health; other programs see it."""
+    if "websocket.http.response" in scope.get("extensions", {}):
+        await PlainTextResponse(reason, status)(scope, receive, send)
+    else:
+        await send({"type": "websocket.close", "code": 1008, "reason": reason})
 
 
 def _with_headers(send: Send) -> Callable[[Message], Awaitable[None]]:

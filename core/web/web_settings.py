@@ -6,9 +6,6 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
-LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
-"""Names of this machine in a browser's address."""
-
 
 @dataclass(frozen=True)
 class VisitorLimits:
@@ -21,13 +18,13 @@ class VisitorLimits:
     slice: float = 2.0
     """Seconds after which a search ends early if another visitor waits for one."""
     searches: int = 4
-    """Searches of one visitor that run or wait."""
+    """Searches of one visitor that run or wait; as many questions of each other type about a net."""
     questions: int = 64
     """Questions of one visitor about rules that wait for their answers."""
     visitors: int = 200
     """Open connections."""
     message: int = 400_000
-    """Bytes of a message of the page."""
+    """Characters of a message of the page."""
     specs: int = 200
     """Specs of visitors that are kept at a time."""
 
@@ -53,7 +50,8 @@ class WebSettings:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True for an address that only this machine can reach."""
+    """Return True for an address that only this machine can reach: `localhost` or one such as
+    127.0.0.2, also in brackets."""
     if host.lower() == "localhost":
         return True
     try:

@@ -13,13 +13,15 @@ import contextlib
 import hashlib
 import shutil
 import tempfile
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.web.client_messages import MAX_MOVES
+from variant_ai.core.web.offered_nets import OfferedNet
 from variant_ai.core.web.search_schedule import SearchSchedule
 from variant_ai.core.web.web_settings import WebSettings
 from variant_ai.core.web.worker_process import WorkerProcess
@@ -42,6 +44,15 @@ NETS = {
 }
 
 
+@dataclass(frozen=True)
+class _Spec:
+    """A visitor's spec without mistakes."""
+
+    text: str
+    name: str
+    """Its `variant`."""
+
+
 class WorkRoom:
     """Everything that visitors share. Used in one event loop."""
 
@@ -51,14 +62,14 @@ class WorkRoom:
         command: Callable[[str], list[str]],
         *,
         version: str,
-        nets: Mapping[str, Path] | None = None,
+        nets: Mapping[str, OfferedNet] | None = None,
         players: Mapping[str, str] | None = None,
     ) -> None:
         """command: the command of a worker by its kind, `board`, `reader` or `search`. nets: more
         nets by the names that the page shows. players: texts of `match` by such names."""
         self.settings = settings
         self._version = version
-        self._nets = {name: str(path) for name, path in (nets or {}).items()}
+        self._nets = dict(nets or {})
         self._players = {name: f"{PLAYER}{text}" for name, text in (players or {}).items()}
         self._board = WorkerProcess(command("board"), "the process that knows the rules")
         self._guest = WorkerProcess(command("board"), "the process that knows your variant")
@@ -69,7 +80,10 @@ class WorkRoom:
         ]
         self.schedule = SearchSchedule(searchers, settings.limits.slice)
         self._folder = Path(tempfile.mkdtemp(prefix="variant-ai-web-"))
-        self._specs: OrderedDict[str, str] = OrderedDict()
+        self._specs: OrderedDict[str, _Spec] = OrderedDict()
+        """By the digest of their text."""
+        self._checking: Counter[str] = Counter()
+        """Checks under way of each digest, which read its file."""
         self._checks = 0
         self._variants: dict[str, Any] | None = None
         self._runs: dict[str, str] = {}
@@ -94,15 +108,24 @@ class WorkRoom:
     # --- variants ------------------------------------------------------------------------------
 
     async def greeting(self) -> dict[str, Any]:
-        """Return what a page needs first: version, variants, nets, limits."""
+        """Return what a page needs first: version, variants, nets, limits. `net_variants` has the
+        variants of each net that is not of all; `message` the characters of the longest message."""
         limits = self.settings.limits
         return {
             "version": self._version,
             **await self.variants(),
             "nets": {**NETS, **{name: name for name in self._nets}},
+            "net_variants": {
+                name: list(net.variants) for name, net in self._nets.items() if net.variants
+            },
             "players": list(self._players),
             "runs": bool(self.settings.runs),
-            "limits": {"nodes": limits.nodes, "seconds": limits.seconds, "moves": MAX_MOVES},
+            "limits": {
+                "nodes": limits.nodes,
+                "seconds": limits.seconds,
+                "moves": MAX_MOVES,
+                "message": limits.message,
+            },
         }
 
     async def variants(self) -> dict[str, Any]:
@@ -137,32 +160,45 @@ class WorkRoom:
     def source_of(self, variant: str) -> str:
         """Return the text of a visitor's spec. Raises DataError."""
         self.place_of(variant)
-        return self._specs.get(variant.removeprefix(OWN), "")
+        return self._specs[variant.removeprefix(OWN)].text
 
     async def add_spec(self, text: str) -> dict[str, Any]:
         """Check a visitor's spec: return its `mistakes`, or its drawing and the name `variant` under
         which it can be played."""
         digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
-        path = self._path(digest)
-        if not path.is_file():
-            path.write_text(text, encoding="utf-8")
-        question = {"action": "check", "path": str(path)}
         self._checks += 1
-        try:
+        with self._file(digest, text) as path:
             if self._checks % RENEWED_AFTER == 0:  # it keeps all specs that it has read
                 await self._guest.close()
-            answer = await self._guest.ask(question, CHECK_SECONDS)
-        finally:
-            if digest not in self._specs:
-                path.unlink(missing_ok=True)
-        if not answer["mistakes"]:
-            path.write_text(text, encoding="utf-8")
-            self._specs[digest] = text
-            answer["variant"] = f"{OWN}{digest}"
-            while len(self._specs) > self.settings.limits.specs:
-                gone, _ = self._specs.popitem(last=False)
-                self._path(gone).unlink(missing_ok=True)
+            answer = await self._guest.ask({"action": "check", "path": str(path)}, CHECK_SECONDS)
+            if not answer["mistakes"]:
+                self._specs[digest] = _Spec(text, answer["name"])
+                self._specs.move_to_end(digest)
+                answer["variant"] = f"{OWN}{digest}"
+        while len(self._specs) > self.settings.limits.specs:
+            gone, _ = self._specs.popitem(last=False)
+            self._remove_unused(gone)
         return answer
+
+    @contextlib.contextmanager
+    def _file(self, digest: str, text: str) -> Iterator[Path]:
+        """Yield the file of a spec. It is written once and stays while anyone checks it, since two
+        visitors may send the same text, and afterwards if the spec has no mistakes."""
+        path = self._path(digest)
+        self._checking[digest] += 1
+        try:
+            if not path.is_file():
+                path.write_text(text, encoding="utf-8")
+            yield path
+        finally:
+            self._checking[digest] -= 1
+            self._remove_unused(digest)
+
+    def _remove_unused(self, digest: str) -> None:
+        if self._checking[digest] == 0:
+            del self._checking[digest]
+            if digest not in self._specs:
+                self._path(digest).unlink(missing_ok=True)
 
     def _path(self, digest: str) -> Path:
         return self._folder / f"{digest}.yaml"
@@ -172,7 +208,7 @@ class WorkRoom:
     def net(self, name: str | None, variant: str) -> str:
         """Return a worker's name for a net: `packaged`, an evaluator without a net, a path, or a player.
 
-        Raises UnknownNameError.
+        Raises UnknownNameError; DataError for a net of another variant.
         """
         if name is None:
             return PACKAGED
@@ -185,7 +221,15 @@ class WorkRoom:
         if name not in self._nets:
             runs = [f"{RUN}{run}" for run in self._runs]
             raise UnknownNameError("net", name, [*NETS, *self._nets, *self._players, *runs])
-        return self._nets[name]
+        net, spec = self._nets[name], self._specs.get(variant.removeprefix(OWN))
+        net.require(name, variant if spec is None else spec.name)
+        return str(net.path)
+
+    async def learn_net(self, name: str | None) -> None:
+        """Ask for the runs if a net is that of an unknown run: the page may have its name from
+        before a restart of the server. Raises VariantAIError."""
+        if name is not None and name.startswith(RUN) and name.removeprefix(RUN) not in self._runs:
+            await self.runs()
 
     async def runs(self) -> dict[str, Any]:
         """Return the runs below the folders of the settings; their nets can be named from now on."""

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -18,6 +19,8 @@ from typing import Any
 
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system.child_processes import guard_child, release_child
+
+_log = logging.getLogger("variant_ai.web")
 
 MAX_ANSWER = 8 << 20
 """Bytes of an answer; input planes of the largest board take one."""
@@ -121,14 +124,17 @@ class WorkerProcess:
             if self._process is not None and self._process.returncode is None:
                 return
             self.started += 1
-            self._process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                limit=MAX_ANSWER,
-                start_new_session=True,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            )
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    *self._command,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    limit=MAX_ANSWER,
+                    start_new_session=True,
+                    env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                )
+            except OSError as error:  # no memory, or too many processes or open files
+                raise WorkerError(f"{self.name} cannot be started: {error.strerror}") from error
             guard_child(self._process.pid)
             self._open = {}
             self._reader = asyncio.create_task(self._read(self._process, self._open))
@@ -161,6 +167,13 @@ class WorkerProcess:
         release_child(process.pid)
         for answers in waiting.values():
             answers.put_nowait({"error": f"{self.name} ended; try again", "ended": True})
+
+
+def report_fault(what: str, error: Exception) -> str:
+    """Log an error that no message of ours describes; return the text for the visitor, which
+    names no paths of the server. what: the kind of question, for both."""
+    _log.error("a question of the type %s failed", what, exc_info=error)
+    return f"the server could not answer ({type(error).__name__}); its log says more"
 
 
 def python_command(module: str, *arguments: str) -> list[str]:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.web.client_messages import MESSAGES, read_message
+from variant_ai.core.web.client_messages import MESSAGES, MessageError, read_message
 from variant_ai.core.web.web_settings import VisitorLimits, is_loopback
 
 LIMITS = VisitorLimits()
@@ -56,6 +56,34 @@ def test_a_whole_message() -> None:
     assert message.id == 7
     assert message.fields["seconds"] == 1.0
     assert "notation" not in message.fields
+
+
+def test_more_seconds_than_allowed_are_no_mistake() -> None:
+    given = {"id": 7, "type": "search", "variant": "chess", "seconds": 900}
+    assert read_message(json.dumps(given), VisitorLimits(seconds=2)).fields["seconds"] == 900
+
+
+LONG = "x" * 1_000
+
+
+@pytest.mark.parametrize(
+    ("text", "id"),
+    [
+        (json.dumps({"id": 7, "type": "read", "text": LONG}), 7),
+        (json.dumps({"type": "read", "text": LONG, "id": 8}), 8),
+        (json.dumps({"type": "read", "text": LONG, "id": 8}, indent=1) + "\n", 8),
+        (json.dumps({"type": "read", "text": LONG}), None),
+        (json.dumps({"type": "read", "text": LONG + ',"id":9}'}), None),
+        (json.dumps({"type": "read", "text": LONG, "tags": {"id": 9}}), None),
+        (json.dumps({"type": "read", "text": LONG, "id": "9"}), None),
+        (json.dumps({"type": "read", "text": LONG, "id": 2**54}), None),
+        (LONG, None),
+    ],
+)
+def test_a_message_that_is_too_long_keeps_its_id(text: str, id: int | None) -> None:
+    with pytest.raises(DataError, match="at most 500 characters, this one has") as caught:
+        read_message(text, VisitorLimits(message=500))
+    assert (caught.value.id if isinstance(caught.value, MessageError) else None) == id
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 
 from variant_ai.cli.play.web_worker import answer
+from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.spec import load_spec
+from variant_ai.core.web.board_service import require_no_files
 from variant_ai.core.web.run_service import MOST_POINTS, RunService, training_curves
+
+NETS = Path(__file__).resolve().parents[2] / "variants" / "nets"
 
 
 def ask(service: RunService, action: str, **fields: Any) -> dict[str, Any]:
@@ -52,6 +57,33 @@ def test_runs_are_listed_and_shown(runs: RunService) -> None:
     assert titles["Policy loss"][0]["points"] == [(1.0, 2.0), (2.0, 2.0)]
     assert shown["generations"] == [1, 2]
     json.dumps(shown, allow_nan=False)
+
+
+def test_runs_of_one_name_in_two_folders(runs: RunService, tmp_path: Path) -> None:
+    ReinforceFolder(tmp_path / "more" / "little").write(ReinforceSettings(variant="minishogi"))
+    both = RunService([*runs._roots, tmp_path / "more", tmp_path / "more" / "little"])
+    found = {run["name"]: run.get("variant") for run in ask(both, "runs")["runs"]}
+    assert found == {"little": "dobutsu", "more/little": "minishogi", "damaged": None}
+    assert ask(both, "run", run="more/little")["variant"] == "minishogi"
+
+
+def test_the_net_of_a_spec_file_comes_with_its_spec(runs: RunService, tmp_path: Path) -> None:
+    net = NETS / "dobutsu.onnx"
+    if not net.is_file():
+        pytest.skip("needs the nets of the sources")
+    folder = ReinforceFolder(tmp_path / "runs" / "filed")
+    folder.write(ReinforceSettings(variant="gone.yaml"))
+    assert ask(runs, "run", run="filed")["spec"] is None
+    folder.newest_net.write_bytes(net.read_bytes())
+    shown = ask(runs, "run", run="filed")
+    assert shown["variant"] == "gone"
+    path = tmp_path / "again.yaml"
+    path.write_text(shown["spec"], encoding="utf-8")
+    require_no_files(path)
+    spec = load_spec(path)
+    assert spec.variant == "dobutsu"
+    read_model_file(net).info.require(spec)
+    assert ask(runs, "run", run="little")["spec"] is None
 
 
 @pytest.mark.parametrize("name", ["../secret", "secret", "/etc", "", "other", ".."])

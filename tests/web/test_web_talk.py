@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import time
 import urllib.error
@@ -14,7 +15,11 @@ from page_driver import SPEC, Server
 
 pytest.importorskip("starlette", reason="needs the extra `web`")
 
+from starlette.requests import HTTPConnection
+
 from variant_ai.core.web.client_messages import MESSAGES
+from variant_ai.core.web.web_server import Guard
+from variant_ai.core.web.web_settings import WebSettings
 
 websockets = pytest.importorskip("websockets", reason="needs the extra `web`")
 
@@ -83,7 +88,6 @@ BAD = [
     ('{"id": 1, "type": "search", "variant": "chess", "nodes": 1.5}', "nodes: Input should be a valid integer"),
     ('{"id": 1, "type": "search", "variant": "chess", "seconds": -1}', "greater than or equal to 0"),
     ('{"id": 1, "type": "search", "variant": "chess", "seconds": 1e99}', "less than or equal to 1000000"),
-    ('{"id": 1, "type": "search", "variant": "chess", "seconds": 900}', "seconds: a number from 0 to"),
     ('{"id": 1, "type": "search", "variant": "chess", "clock": {}}', "0 entries where 1 to 2 are accepted"),
     ('{"id": 1, "type": "search", "variant": "chess", "elo": 9}', "from 800 to 2600"),
     ('{"id": 1, "type": "search", "variant": "chess", "clock": []}', "clock:"),
@@ -118,7 +122,9 @@ def test_hostile_messages_are_rejected_with_a_reason(server: Server) -> None:
             assert reason in answer["error"], (text[:80], answer)
         await client.socket.send(b"\xff\x00")
         assert "no JSON" in (await client.next())["error"]
-        assert "version" in await client.ask(type="hello")
+        assert (await client.ask(type="hello"))["limits"]["message"] == 400_000
+        long = await client.ask(type="read", variant="chess", text="x" * 500_000)
+        assert "at most 400000 characters" in long["error"]  # with the id of the question
 
     talk(server, conversation)
 
@@ -241,7 +247,7 @@ def test_the_protocol_is_described(server: Server) -> None:
     messages = document["channels"]["talk"]["messages"]
     assert set(messages) == {*MESSAGES, "answer"}
     assert messages["search"]["payload"]["required"] == ["id", "type", "variant"]
-    assert messages["search"]["payload"]["properties"]["seconds"]["maximum"] == 5
+    assert messages["search"]["payload"]["properties"]["seconds"]["description"].endswith(" 5")
     assert messages["layer"]["payload"]["properties"]["layer"]["anyOf"][0]["minimum"] == 0
 
 
@@ -267,8 +273,15 @@ def test_a_token_is_asked_for() -> None:
         assert status(running, "/files/app.js", Cookie=f"variant-ai-token={TOKEN}") == 200
         assert status(running, "/files/app.js", Authorization=f"Bearer {TOKEN}") == 200
         assert status(running, f"/?token={TOKEN}") in (200, 403)  # urllib keeps no cookies
-        with pytest.raises(websockets.InvalidStatus, match="403"):
+        with pytest.raises(websockets.InvalidStatus, match="403") as rejected:
             talk(running, lambda client: client.ask(type="hello"))  # type: ignore[arg-type]
+        assert b"Open the address" in (rejected.value.response.body or b"")
+        game = "variant=crazyhouse&moves=e2e4+e7e5&notation=%c3%a4"
+        answer = raw_answer(running, f"/?%74oken={TOKEN}&{game}&token={TOKEN}")
+        assert answer.status == 303
+        assert answer.headers["Location"] == f"/?{game}"
+        assert "samesite=lax" in answer.headers["Set-Cookie"].lower()
+        assert raw_answer(running, f"/watch?token={TOKEN}").headers["Location"] == "/watch"
 
         async def hello(client: Client) -> None:
             assert "version" in await client.ask(type="hello")
@@ -276,6 +289,65 @@ def test_a_token_is_asked_for() -> None:
         talk(running, hello, additional_headers={"Authorization": f"Bearer {TOKEN}"})
     finally:
         running.close()
+
+
+def raw_answer(server: Server, path: str) -> http.client.HTTPResponse:
+    """Return the answer to a request, without following it elsewhere."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "accepted"),
+    [("127.0.0.2:80", True), ("127.0.0.1", True), ("localhost:80", True), ("[::1]:80", True),
+     ("evil.example:80", False), ("192.168.1.2", False), ("127.0.0.1.evil.example", False),
+     ("", False)],
+)  # fmt: skip
+def test_names_of_this_machine_are_accepted(host: str, accepted: bool) -> None:
+    async def app(*_: Any) -> None:
+        raise AssertionError
+
+    guard = Guard(app, WebSettings(host="127.0.0.2"))
+    scope = {"type": "http", "path": "/", "headers": [(b"host", host.encode())]}
+    assert (guard._rejection(HTTPConnection(scope)) is None) == accepted
+
+
+def test_a_page_too_many_gets_the_reason() -> None:
+    running = Server("--allow-visitors", "1")
+    try:
+
+        async def conversation(client: Client) -> None:
+            assert "version" in await client.ask(type="hello")
+            with pytest.raises(websockets.InvalidStatus, match="503") as rejected:
+                await websockets.connect(running.talk)
+            assert b"Too many pages" in (rejected.value.response.body or b"")
+            health = raw_answer(running, "/health")
+            assert health.status == 503
+            assert "version" in await client.ask(type="hello")
+
+        talk(running, conversation)
+        end = time.monotonic() + 10
+        while status(running, "/health") != 200:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    finally:
+        running.close()
+
+
+def test_the_weakest_power_and_more_seconds_than_allowed(server: Server) -> None:
+    async def conversation(client: Client) -> None:
+        legal = (await client.ask(type="position", variant="dobutsu"))["legal"]
+        for elo in (1999, 1994, 800):
+            found = await client.ask(type="search", variant="dobutsu", elo=elo)
+            assert found.get("best") in legal, found
+        found = await client.ask(type="search", variant="dobutsu", seconds=900, nodes=10)
+        assert found.get("best") in legal, found
+
+    talk(server, conversation)
 
 
 def test_one_visitor_cannot_starve_another(server: Server) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,8 @@ for line in sys.stdin:
     if word == "wrong":
         print(json.dumps({"id": question["id"], "error": "wrong"}), flush=True)
         continue
+    if word == "until stop":
+        assert json.loads(sys.stdin.readline())["action"] == "stop"
     if word == "reports":
         print(json.dumps({"id": question["id"], "final": False}), flush=True)
     print(json.dumps({"id": question["id"], "final": True, "word": word}), flush=True)
@@ -135,6 +138,83 @@ def test_no_search_is_lost_among_many(program: list[str]) -> None:
                 )
 
         await asyncio.wait_for(asyncio.gather(*map(visitor, "abc")), 60)
+        await schedule.close()
+
+    asyncio.run(run())
+
+
+Answers = list[dict[str, Any]]
+
+
+def test_searches_go_on_after_a_fault(program: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        schedule = SearchSchedule([WorkerProcess(program, "the worker")], slice=0.1)
+        answers: Answers = []
+        done = asyncio.Event()
+
+        def answered(answer: dict[str, Any]) -> None:
+            if "error" not in answer:
+                raise OverflowError("too much")
+            answers.append(answer)
+
+        await schedule.submit(SearchJob("a", {"word": "1"}, answered, 5.0))
+        await schedule.submit(SearchJob("b", {"word": "1"}, lambda answer: done.set(), 5.0))
+        schedule.start()
+        await asyncio.wait_for(done.wait(), 20)
+        assert "could not answer (OverflowError)" in answers[0]["error"]
+        await schedule.close()
+
+    asyncio.run(run())
+    assert "too much" in caplog.text
+
+
+def test_a_process_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
+    async def run() -> None:
+        worker = WorkerProcess([str(tmp_path / "nothing")], "the worker")
+        schedule = SearchSchedule([worker], slice=0.1)
+        schedule.start()
+        for _ in range(2):
+            answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+            await schedule.submit(SearchJob("a", {"word": "1"}, answers.put_nowait, 5.0))
+            answer = await asyncio.wait_for(answers.get(), 10)
+            assert "the worker cannot be started" in answer["error"]
+            assert str(tmp_path) not in answer["error"]
+        await schedule.close()
+
+    asyncio.run(run())
+
+
+def test_a_waiting_search_is_stopped_at_once() -> None:
+    async def run() -> None:
+        schedule = SearchSchedule([], slice=0.1)  # nobody works
+        answers: Answers = []
+        search = SearchJob("a", {"word": "1"}, answers.append, 5.0)
+        policy = SearchJob("a", {"word": "1", "action": "policy"}, answers.append, 5.0)
+        for job in (search, policy):
+            await schedule.submit(job)
+        schedule.stop(search)
+        assert answers.pop()["stopped_by"] == "stop"
+        schedule.stop(policy)
+        assert "stopped" in answers.pop()["error"]
+        assert not schedule._waiting
+        schedule.stop(search)
+        assert answers == []
+
+    asyncio.run(run())
+
+
+def test_a_stop_while_the_process_starts_is_not_lost(program: list[str]) -> None:
+    async def run() -> None:
+        schedule = SearchSchedule([WorkerProcess(program, "the worker")], slice=0.1)
+        schedule.start()
+        done = asyncio.Event()
+        job = SearchJob("a", {"word": "until stop"}, lambda answer: done.set(), 5.0)
+        await schedule.submit(job)
+        while job.running is None:
+            await asyncio.sleep(0)
+        assert not job.running[1].sent.is_set()
+        schedule.stop(job)
+        await asyncio.wait_for(done.wait(), 10)
         await schedule.close()
 
     asyncio.run(run())
