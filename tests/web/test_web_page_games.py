@@ -240,12 +240,12 @@ def test_a_pasted_game_keeps_its_end_and_its_players(server: Server) -> None:
         assert page.locator(".comment").all_inner_texts() == ["A start", "Bold"]
         page.wait_for_timeout(400)
         assert "search" not in wire.count
-        page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text; }")
+        page.evaluate("() => { navigator.clipboard.writeText = async text => { window.copied = text; } }")
         page.get_by_role("button", name="Copy PGN").click()
         page.locator(".notice", has_text="Copied").wait_for()
         pgn = page.evaluate("window.copied")
         assert '[White "Ada"]' in pgn and '[Result "0-1"]' in pgn
-        page.evaluate("navigator.clipboard.writeText = async () => { throw new Error('no'); }")
+        page.evaluate("() => { navigator.clipboard.writeText = async () => { throw Error('no'); } }")
         page.get_by_role("button", name="Copy FEN").click()
         field = page.get_by_label("Text to copy")
         assert " w KQkq" in field.input_value() or " b KQkq" in field.input_value()

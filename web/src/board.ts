@@ -134,6 +134,7 @@ export class Board {
   flip(flipped = !this.flipped): void {
     if (flipped === this.flipped) return;
     this.flipped = flipped;
+    if (!this.look) return; // it is drawn so later
     this.api?.set({ orientation: flipped ? 'black' : 'white' });
     this.coordinates();
     this.hands();
