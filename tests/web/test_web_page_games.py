@@ -238,14 +238,19 @@ def test_a_pasted_game_keeps_its_end_and_its_players(server: Server) -> None:
         page.get_by_role("button", name="Open this game").click()
         status(page, "0-1, as the pasted game says")
         assert page.locator(".comment").all_inner_texts() == ["A start", "Bold"]
+        assert page.locator(".player strong").all_inner_texts() == ["Bob", "Ada"]
         page.wait_for_timeout(400)
         assert "search" not in wire.count
-        page.evaluate("() => { navigator.clipboard.writeText = async text => { window.copied = text; } }")
+        page.evaluate(
+            "() => { navigator.clipboard.writeText = async text => { window.copied = text; } }"
+        )
         page.get_by_role("button", name="Copy PGN").click()
         page.locator(".notice", has_text="Copied").wait_for()
         pgn = page.evaluate("window.copied")
         assert '[White "Ada"]' in pgn and '[Result "0-1"]' in pgn
-        page.evaluate("() => { navigator.clipboard.writeText = async () => { throw Error('no'); } }")
+        page.evaluate(
+            "() => { navigator.clipboard.writeText = async () => { throw Error('no'); } }"
+        )
         page.get_by_role("button", name="Copy FEN").click()
         field = page.get_by_label("Text to copy")
         assert " w KQkq" in field.input_value() or " b KQkq" in field.input_value()
@@ -279,6 +284,37 @@ def test_a_rejected_page_says_why() -> None:
         other.locator(".banner", has_text="too many visitors").wait_for()
         page.goto("about:blank")
         other.wait_for_selector("cg-board piece")
+
+
+def test_controls_keep_the_focus_when_they_are_drawn_again(server: Server) -> None:
+    focused = "() => document.activeElement.getAttribute('data-control')"
+    with browser_page() as page:
+        open_page(page, f"{server.address}?variant=crazyhouse")
+        page.get_by_label("Variant").focus()
+        page.get_by_label("Variant").select_option("minishogi")
+        page.wait_for_url("**variant=minishogi**")
+        status(page, "Your move.")
+        assert page.evaluate(focused) == "variant"
+        page.get_by_role("link", name="Analyse").click()
+        line = page.locator(".lines-of-play button").first
+        line.focus()
+        page.wait_for_timeout(1000)  # reports arrive three times a second
+        assert line.evaluate("one => one === document.activeElement")
+
+
+def test_the_editor_draws_changed_colours(server: Server) -> None:
+    with browser_page() as page:
+        open_page(page, f"{server.address}variant")
+        text = page.locator("textarea.code")
+        look = "() => getComputedStyle(document.querySelector('cg-board')).backgroundImage"
+        spec = "spec: 1\nextends: chess\nvariant: mine\ntitle: Mine\ndrawing: {colours: [%s]}\n"
+        pictures = []
+        for colours in ("'#aa0000', '#00aa00'", "'#aa0000', '#0000aa'"):
+            text.fill(spec % colours)
+            page.get_by_text("Mine: 20 moves").wait_for()
+            page.wait_for_timeout(200)
+            pictures.append(page.evaluate(look))
+        assert pictures[0] != pictures[1]
 
 
 def test_janggi_can_pass_in_analyse(server: Server) -> None:

@@ -68,9 +68,8 @@ export class PlayView {
     this.box = new GameBox(
       session,
       () => ({
-        // the players of a game that was over when it was pasted
-        white: (session.facts.ended && session.facts.white) || this.name(0),
-        black: (session.facts.ended && session.facts.black) || this.name(1),
+        white: this.name(0),
+        black: this.name(1),
         result: this.result,
         termination: session.facts.ended?.reason ?? '',
       }),
@@ -150,8 +149,10 @@ export class PlayView {
 
   /** Play the game that the session has, by the settings. */
   begin(): void {
+    const { facts } = this.session;
+    if (!facts.ended) facts.white = facts.black = undefined; // others began it
     const chosen = preferences.play('side', '0');
-    this.session.facts.side =
+    facts.side =
       chosen === 'both'
         ? -1
         : chosen === 'random'
@@ -351,6 +352,9 @@ export class PlayView {
   // --- drawing ---------------------------------------------------------------------------------
 
   private name(colour: 0 | 1): string {
+    const { ended, white, black } = this.session.facts;
+    const other = ended && (colour ? black : white); // of a game that was pasted
+    if (other) return other;
     if (this.side === -1 || colour === this.side) return 'You';
     return opponentChoices(this.session.variant).find(one => one.value === this.net)?.text ?? this.net;
   }
