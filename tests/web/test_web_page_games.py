@@ -306,13 +306,16 @@ def test_the_editor_draws_changed_colours(server: Server) -> None:
     with browser_page() as page:
         open_page(page, f"{server.address}variant")
         text = page.locator("textarea.code")
-        look = "() => getComputedStyle(document.querySelector('cg-board')).backgroundImage"
-        spec = "spec: 1\nextends: chess\nvariant: mine\ntitle: Mine\ndrawing: {colours: [%s]}\n"
+        spec = SPEC.with_name("duck.yaml").read_text() + "drawing: {pieces: discs, inks: [%s]}\n"
+        look = (
+            "() => getComputedStyle(document.querySelector('piece.p-piece.black')).backgroundImage"
+        )
         pictures = []
-        for colours in ("'#aa0000', '#00aa00'", "'#aa0000', '#0000aa'"):
-            text.fill(spec % colours)
-            page.get_by_text("Mine: 20 moves").wait_for()
-            page.wait_for_timeout(200)
+        for inks in ("'#aa0000', '#00aa00'", "'#aa0000', '#0000aa'"):
+            text.fill(spec % inks)
+            page.get_by_text("Checking").wait_for()
+            page.get_by_text("Duck: ").wait_for()
+            page.wait_for_timeout(300)
             pictures.append(page.evaluate(look))
         assert pictures[0] != pictures[1]
 
