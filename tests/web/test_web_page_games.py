@@ -158,6 +158,16 @@ def test_a_search_that_fails_is_reported_and_waits(server: Server) -> None:
         assert page.get_by_role("button", name="Try again").is_hidden()
 
 
+def test_the_analysis_begins_again_after_a_search_that_fails(server: Server) -> None:
+    with browser_page() as page:
+        wire = Wire(page)
+        wire.failing.add("search")
+        open_page(page, f"{server.address}analyse?variant=crazyhouse")
+        status(page, "no search today")
+        wire.failing.clear()
+        page.locator(".lines-of-play li").first.wait_for()
+
+
 def test_the_moves_outlast_answers_that_fail(server: Server) -> None:
     game = "variant=crazyhouse&moves=e2e4+e7e5+g1f3"
     with browser_page() as page:

@@ -7,7 +7,7 @@ import { preferences } from './preferences';
 import { Session } from './session';
 import { talk } from './talk';
 import type { Answer } from './types';
-import { keepNet } from './variants';
+import { keepNet, variantChoices } from './variants';
 
 const EVERY = 5000;
 
@@ -146,7 +146,9 @@ export class WatchView {
     const play = () => {
       problem.textContent = '';
       this.play(shown).catch((error: Error) => {
-        problem.textContent = `A game of ${shown.variant} cannot be opened: ${error.message}`;
+        problem.textContent = variantChoices().some(one => one.value === shown.variant)
+          ? error.message
+          : `The server does not have the variant ${shown.variant}: save its spec in ~/.config/variant-ai/specs and start the server again.`;
       });
     };
     const parts: HTMLElement[] = [
