@@ -162,7 +162,7 @@ def test_lines_of_play_appear_at_once(server: Server) -> None:
         page.get_by_label("Layer", exact=True).select_option("9")  # of the value head, 8 channels
         page.wait_for_function("() => document.querySelectorAll('.layers canvas').length === 8")
         page.wait_for_function(  # a tree with something below its first move
-            "() => parseInt(document.querySelector('.status').textContent.replaceAll(',', '')) > 300"
+            "() => parseInt(document.querySelector('.counters').textContent.replaceAll(',', '')) > 300"
         )
         page.get_by_text("What each visit went to").click()
         page.get_by_role("button", name="Show the tree as it is now").click()
@@ -243,8 +243,10 @@ def test_text_of_others_stays_text(server: Server) -> None:
     """Scripts in names, tags and addresses are shown, never run."""
     evil = '<img src=x onerror="document.title=1">'
     with browser_page() as page:
-        open_page(page, f"{server.address}?variant={evil}&fen={evil}&moves={evil}")
-        assert evil in page.locator(".banner").inner_text()
+        page.goto(f"{server.address}?variant={evil}&fen={evil}&moves={evil}")
+        assert evil in page.locator(".problem").inner_text()
+        page.get_by_role("button", name="Open a start position").click()
+        page.wait_for_selector("cg-board piece")
         page.get_by_text("Position and game as text").click()
         page.get_by_label("A game as PGN").fill(f'[White "{evil}"]\n\n1. e4 {{{evil}}} e5 *')
         page.get_by_role("button", name="Open this game").click()

@@ -2,8 +2,9 @@
 
 import { Board, type Arrow } from './board';
 import { chart, COLOURS } from './chart';
-import { button, checkbox, field, h, replace, select } from './dom';
+import { button, checkbox, field, h, redraw, replace, select } from './dom';
 import { GameBox, chooseNotation, moveBox, notationChoices } from './gamebox';
+import { LinesBox } from './lines';
 import { MoveList, mark, stepButtons } from './movelist';
 import { scoreText } from './play';
 import { preferences } from './preferences';
@@ -14,10 +15,11 @@ import { TreeBox } from './treebox';
 import { LayersBox } from './layers';
 import { PlanesBox } from './planes';
 import type { Line, SearchAnswer } from './types';
-import { greet, listName, netChoices, serverName, variantChoices } from './variants';
+import { listName, netChoices, searchLimit, serverName, variantChoices } from './variants';
 
-const SHOWN_PLIES = 10;
 const REPORT = 0.3;
+/** A search that fails is begun again so many times, after a second, two seconds, and so on. */
+const TRIES = 3;
 
 export class AnalyseView {
   readonly element: HTMLElement;
@@ -26,8 +28,9 @@ export class AnalyseView {
   private readonly box: GameBox;
   private readonly settings = h('div', { class: 'settings' });
   private readonly status = h('p', { class: 'status', role: 'status' });
-  private readonly bar = h('div', { class: 'wdl' });
-  private readonly lines = h('ol', { class: 'lines-of-play' });
+  /** Not read aloud: it changes several times a second. */
+  private readonly counters = h('p', { class: 'status counters' });
+  private readonly lines: LinesBox;
   private readonly curve = h('div', { class: 'curve' });
   private readonly policy = h('div', { class: 'policy' });
   private readonly progress = h('progress', { max: 1, value: 0, hidden: true, 'aria-label': 'Annotated' });
@@ -36,6 +39,9 @@ export class AnalyseView {
   private readonly layers: LayersBox;
   private search: Stream | undefined;
   private searched: GameNode | undefined;
+  /** Counts searches that were begun or given up: an older one must not continue. */
+  private round = 0;
+  private problem = '';
   private answer: SearchAnswer | undefined;
   private policyMoves: [string, number][] = [];
   private net = 'packaged';
@@ -52,13 +58,15 @@ export class AnalyseView {
     this.box = new GameBox(
       session,
       () => ({
-        white: '',
-        black: '',
-        result: session.tree.current.end.position?.outcome?.result ?? '*',
-        termination: '',
+        white: session.facts.white ?? '',
+        black: session.facts.black ?? '',
+        result:
+          session.facts.ended?.result ?? session.tree.current.end.position?.outcome?.result ?? '*',
+        termination: session.facts.ended?.reason ?? '',
       }),
       () => undefined
     );
+    this.lines = new LinesBox(session);
     this.tree = new TreeBox(session, () => this.net);
     this.planes = new PlanesBox(session, () => this.net);
     this.layers = new LayersBox(session, () => this.net);
@@ -79,8 +87,8 @@ export class AnalyseView {
         { class: 'side' },
         this.settings,
         this.status,
-        this.bar,
-        this.lines,
+        this.counters,
+        ...this.lines.elements,
         h('div', { class: 'row wrap' }, arrows, policy),
         this.policy,
         stepButtons(session),
@@ -88,6 +96,7 @@ export class AnalyseView {
         h(
           'div',
           { class: 'row wrap' },
+          this.board.pass,
           button('Flip', () => this.board.flip()),
           button('Make main line', () => {
             session.tree.promote(session.tree.current);
@@ -95,9 +104,7 @@ export class AnalyseView {
           }),
           button('Delete from here', () => {
             const node = session.tree.current;
-            if (!node.parent) return;
-            session.tree.remove(node);
-            void session.go(node.parent);
+            if (node.parent) void session.cut(node.parent, [node]);
           }),
           button('Annotate the game', () => void this.annotate(), { class: 'main' }),
           this.progress
@@ -141,7 +148,7 @@ export class AnalyseView {
       board.setPosition(session.position, session.tree.current.uci || undefined, 'both');
     this.list.draw();
     this.box.draw();
-    history.replaceState(null, '', `${location.pathname}?${session.address}`);
+    session.keepAddress();
     if (this.searched !== session.tree.current || !this.answer) {
       this.tree.clear();
       this.planes.refresh();
@@ -157,6 +164,8 @@ export class AnalyseView {
     this.search?.drop();
     this.search = undefined;
     this.searched = undefined;
+    this.problem = '';
+    this.round++;
   }
 
   /** Search the position that is shown. */
@@ -166,24 +175,23 @@ export class AnalyseView {
     if (this.searched === node && this.search) return;
     this.stop();
     this.answer = undefined;
-    this.drawLines();
+    this.lines.clear();
+    this.drawArrows();
     if (!this.running || !session.position || session.position.outcome || !node.position) return;
     this.searched = node;
-    void this.run(node);
+    void this.run(node, this.round);
   }
 
-  private async run(node: GameNode): Promise<void> {
-    const { limits } = await greet();
-    for (;;) {
-      if (this.searched !== node) return;
+  private async run(node: GameNode, round: number): Promise<void> {
+    for (let failures = 0; round === this.round; ) {
       const stream = talk.stream(
         {
           type: 'search',
           ...this.session.game(node),
           net: this.net,
           multipv: this.multipv,
-          nodes: limits.nodes,
-          seconds: limits.seconds,
+          nodes: searchLimit('nodes'),
+          seconds: searchLimit('seconds'),
           report: REPORT,
         },
         answer => this.report(node, answer as SearchAnswer)
@@ -191,14 +199,25 @@ export class AnalyseView {
       this.search = stream;
       try {
         const answer = (await stream.done) as SearchAnswer;
+        failures = 0;
+        this.problem = '';
         this.report(node, answer);
         if (!answer.shared) {
-          this.search = undefined;
+          if (round === this.round) this.search = undefined;
           return;
         }
       } catch (error) {
-        this.status.textContent = (error as Error).message;
-        return;
+        if (round !== this.round) return;
+        this.search = undefined;
+        this.problem = (error as Error).message;
+        if (++failures > TRIES) {
+          this.running = false;
+          this.problem += ' The search is off; “Search” begins it again.';
+          this.drawSettings();
+        }
+        this.drawStatus();
+        if (!this.running) return;
+        await new Promise(resolve => setTimeout(resolve, 1000 * failures));
       }
     }
   }
@@ -207,36 +226,10 @@ export class AnalyseView {
     if (this.searched !== node || !answer.lines?.length) return;
     this.answer = answer;
     node.score = scoreOf(answer.lines[0], node.position?.turn ?? 0);
-    this.drawLines();
+    this.lines.show(node, answer);
     this.drawArrows();
     this.drawStatus();
     this.drawCurve();
-    void this.write(node, answer);
-  }
-
-  private writing = false;
-  private written: string[][] = [];
-
-  /** Write the lines in the notation that was chosen, not more often than answers arrive. */
-  private async write(node: GameNode, answer: SearchAnswer): Promise<void> {
-    if (this.writing) return;
-    this.writing = true;
-    try {
-      const found = await talk.ask({
-        type: 'line',
-        ...this.session.game(node),
-        notation: this.session.notation,
-        lines: answer.lines.map(line => line.pv.slice(0, SHOWN_PLIES)),
-      });
-      if (this.answer === answer) {
-        this.written = found.lines as string[][];
-        this.drawLines();
-      }
-    } catch {
-      // the position changed
-    } finally {
-      this.writing = false;
-    }
   }
 
   private async askPolicy(): Promise<void> {
@@ -249,7 +242,10 @@ export class AnalyseView {
         if (node !== session.tree.current || !this.showPolicy) return;
         this.policyMoves = answer.policy as [string, number][];
       } catch (error) {
-        this.status.textContent = (error as Error).message;
+        if (node !== session.tree.current || !this.showPolicy) return;
+        this.drawArrows();
+        replace(this.policy, h('p', { class: 'problem' }, (error as Error).message));
+        return;
       }
     }
     this.drawArrows();
@@ -301,7 +297,8 @@ export class AnalyseView {
           if (answer.lines.length) node.score = scoreOf(answer.lines[0], position.turn);
         }
       } catch (error) {
-        this.status.textContent = (error as Error).message;
+        this.problem = (error as Error).message;
+        this.drawStatus();
         break;
       }
       this.drawCurve();
@@ -316,60 +313,21 @@ export class AnalyseView {
   private drawStatus(): void {
     const { session, answer } = this;
     const outcome = session.position?.outcome;
-    if (session.error) this.status.textContent = session.error;
-    else if (outcome) this.status.textContent = `${outcome.result}, ${outcome.reason}`;
-    else if (answer)
-      this.status.textContent = `${answer.visits.toLocaleString('en')} nodes, depth ${answer.depth}, ${Math.round(answer.visits / Math.max(answer.seconds, 0.001)).toLocaleString('en')} a second`;
-    else this.status.textContent = this.running ? 'The search begins …' : 'The search is off.';
-  }
-
-  private drawLines(): void {
-    const { session, answer } = this;
-    if (!answer) {
-      replace(this.lines);
-      replace(this.bar);
-      this.bar.hidden = true;
-      this.drawArrows();
-      this.written = [];
-      return;
-    }
-    const turn = session.position?.turn ?? 0;
-    this.drawBar(answer.lines[0], turn);
-    replace(
-      this.lines,
-      ...answer.lines.map((line, index) =>
-        h(
-          'li',
-          {},
-          h('strong', { class: line.value >= 0 ? 'good' : 'bad' }, lineScore(line)),
-          button(
-            (this.written[index] ?? line.pv.slice(0, SHOWN_PLIES)).join(' '),
-            () => void session.play(line.move),
-            { class: 'pv', title: 'Play the first move' }
-          ),
-          h('small', {}, `${line.visits.toLocaleString('en')} · ${(100 * line.prior).toFixed(0)} %`)
-        )
-      )
-    );
-  }
-
-  private drawBar(line: Line, turn: 0 | 1): void {
-    const [win, draw, loss] = line.wdl ?? [(1 + line.value) / 2, 0, (1 - line.value) / 2];
-    const shares = turn ? [loss, draw, win] : [win, draw, loss];
-    const names = this.session.look?.players ?? ['first', 'second'];
-    const parts = shares.map((share, index) => {
-      const part = h('span', { class: ['first', 'draw', 'second'][index] });
-      part.style.width = `${100 * share}%`;
-      if (share > 0.12) part.textContent = `${Math.round(100 * share)}`;
-      return part;
-    });
-    this.bar.hidden = false;
-    this.bar.setAttribute('role', 'img');
-    this.bar.setAttribute(
-      'aria-label',
-      `${names[0]} wins ${Math.round(100 * shares[0])} %, draw ${Math.round(100 * shares[1])} %, ${names[1]} wins ${Math.round(100 * shares[2])} %`
-    );
-    replace(this.bar, ...parts);
+    const message =
+      session.error ||
+      this.problem ||
+      (outcome
+        ? `${outcome.result}, ${outcome.reason}`
+        : answer
+          ? ''
+          : this.running
+            ? 'The search begins …'
+            : 'The search is off.');
+    if (this.status.textContent !== message) this.status.textContent = message;
+    this.status.hidden = !message;
+    this.counters.hidden = !!message || !answer;
+    if (answer)
+      this.counters.textContent = `${answer.visits.toLocaleString('en')} nodes, depth ${answer.depth}, ${Math.round(answer.visits / Math.max(answer.seconds, 0.001)).toLocaleString('en')} a second`;
   }
 
   private drawArrows(): void {
@@ -447,7 +405,7 @@ export class AnalyseView {
       },
       { 'aria-pressed': String(this.running) }
     );
-    replace(
+    redraw(
       this.settings,
       field(
         'Variant',
@@ -459,7 +417,9 @@ export class AnalyseView {
               this.net = netChoices(session.variant)[0]?.value ?? 'uniform';
               this.show();
             } catch (error) {
-              this.status.textContent = (error as Error).message;
+              session.error = (error as Error).message;
+              this.drawSettings();
+              this.drawStatus();
             }
           })();
         })
@@ -497,10 +457,6 @@ export class AnalyseView {
       h('div', { class: 'field end' }, toggle)
     );
   }
-}
-
-function lineScore(line: Line): string {
-  return line.mate === null ? scoreText(line.value) : `#${line.mate}`;
 }
 
 function scoreOf(line: Line, turn: 0 | 1): { value: number; text: string } {

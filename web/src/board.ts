@@ -26,6 +26,8 @@ export class Board {
   private readonly pockets = [h('div', { class: 'pocket' }), h('div', { class: 'pocket' })];
   private readonly cursor = h('div', { class: 'cursor', hidden: true });
   private readonly prompt = h('div', { class: 'prompt', hidden: true, role: 'status' });
+  /** Hidden unless the player may pass. */
+  readonly pass = button('Pass', () => this.onmove(this.position!.passes[0]), { hidden: true });
   private api: Api | undefined;
   private look: Description | undefined;
   private position: Position | undefined;
@@ -53,7 +55,8 @@ export class Board {
     this.element.style.setProperty('--ranks', String(look.ranks));
     this.element.style.setProperty('--hand', String(look.hand?.length ?? 1));
     this.element.style.setProperty('--rows', String(look.ranks + (look.hand ? 2 : 0)));
-    if (old && old.files === look.files && old.ranks === look.ranks && !!old.hand === !!look.hand) {
+    const hand = (one: Description) => one.hand?.join();
+    if (old && old.files === look.files && old.ranks === look.ranks && hand(old) === hand(look)) {
       if (this.position) this.draw();
       return;
     }
@@ -131,6 +134,7 @@ export class Board {
   flip(flipped = !this.flipped): void {
     if (flipped === this.flipped) return;
     this.flipped = flipped;
+    if (!this.look) return; // it is drawn so later
     this.api?.set({ orientation: flipped ? 'black' : 'white' });
     this.coordinates();
     this.hands();
@@ -152,6 +156,7 @@ export class Board {
       if (!found) dests.set(move.orig, [move.dest]);
       else if (!found.includes(move.dest)) found.push(move.dest);
     }
+    this.pass.hidden = !mine || !position.passes.length;
     const turn = COLOURS[position.turn];
     api.set({
       fen: position.fen,
@@ -167,7 +172,12 @@ export class Board {
   }
 
   private drawArrows(): void {
-    const shapes: DrawShape[] = [];
+    // while a wall is placed, its squares are shown instead of the arrows
+    const shapes: DrawShape[] = this.walls.map(move => ({ orig: wallOf(move), brush: 'yellow' }));
+    if (shapes.length) {
+      this.api?.setAutoShapes(shapes);
+      return;
+    }
     for (const arrow of [...this.arrows].reverse()) {
       const move = readMove(arrow.uci);
       if (!move) continue;
@@ -208,9 +218,9 @@ export class Board {
       const counts = this.position?.hands[colour] ?? look.hand.map(() => 0);
       element.setAttribute('role', 'group');
       element.setAttribute('aria-label', `Hand of ${look.players[colour]}`);
-      const known = element.dataset.colour === String(colour) && element.children.length;
-      if (!known) {
-        element.dataset.colour = String(colour);
+      const kind = `${colour} ${look.hand.join()}`;
+      if (element.dataset.kind !== kind) {
+        element.dataset.kind = kind;
         replace(element, ...look.hand.map(role => this.handPiece(role as cg.Role, colour, place)));
       }
       look.hand.forEach((role, index) => {
@@ -284,35 +294,52 @@ export class Board {
 
   private choose(fits: (move: Move) => boolean): void {
     const moves = (this.position?.legal ?? []).map(readMove).filter((m): m is Move => !!m && fits(m));
-    if (moves.length === 1) this.onmove(moves[0].uci);
-    else if (moves.length && moves.every(move => move.suffix.includes(','))) this.chooseWall(moves);
-    else if (moves.length) this.chooseSuffix(moves);
-    else this.draw();
+    // first the piece, then the square of the wall
+    const pieces = new Map<string, Move[]>();
+    for (const move of moves) {
+      const piece = pieceOf(move);
+      pieces.set(piece, [...(pieces.get(piece) ?? []), move]);
+    }
+    if (!moves.length) this.draw();
+    else if (pieces.size > 1) this.choosePiece([...pieces.values()]);
+    else this.place(moves);
   }
 
-  /** Ask which piece a piece becomes. */
-  private chooseSuffix(moves: Move[]): void {
+  private place(moves: Move[]): void {
+    if (moves.length === 1) this.onmove(moves[0].uci);
+    else this.chooseWall(moves);
+  }
+
+  /** Ask which piece a piece becomes. choices: moves by that piece. */
+  private choosePiece(choices: Move[][]): void {
     const look = this.look!;
     const colour = COLOURS[this.position!.turn];
     const side = (this.position!.turn === 1) === this.flipped ? 'ally' : 'enemy';
-    const piece = this.api!.state.boardState.pieces.get(moves[0].dest);
+    const piece = this.api!.state.boardState.pieces.get(choices[0][0].dest);
     const dialog = h('dialog', { class: 'promotion', 'aria-label': 'Choose a piece' });
-    const finish = (uci: string | undefined) => {
+    const finish = (moves: Move[] | undefined) => {
       dialog.close();
       dialog.remove();
       this.frame.focus();
-      if (uci) this.onmove(uci);
+      if (moves) this.place(moves);
       else this.draw();
     };
-    for (const move of moves) {
-      const role = becomes(move.suffix, piece?.role);
-      const name = move.suffix
-        ? (look.names[role] ?? move.suffix)
+    for (const moves of choices) {
+      const suffix = pieceOf(moves[0]);
+      const role = becomes(suffix, piece?.role);
+      const name = suffix
+        ? (look.names[role] ?? suffix)
         : `${look.names[role] ?? 'piece'}, unchanged`;
       dialog.append(
         h(
           'button',
-          { type: 'button', title: name, 'aria-label': name, 'data-move': move.uci, onclick: () => finish(move.uci) },
+          {
+            type: 'button',
+            title: name,
+            'aria-label': name,
+            'data-move': moves[0].uci,
+            onclick: () => finish(moves),
+          },
           h('span', { class: 'cg-wrap pic' }, h('piece' as 'span', { class: `${role} ${colour} ${side}` })),
           h('span', { class: 'name' }, name)
         )
@@ -335,7 +362,7 @@ export class Board {
     this.prompt.textContent = 'Choose a square for the wall';
     this.prompt.hidden = false;
     announce(this.prompt.textContent);
-    this.api?.setAutoShapes(moves.map(move => ({ orig: wallOf(move), brush: 'yellow' })));
+    this.drawArrows();
   }
 
   private selected(key: cg.Key): void {
@@ -403,13 +430,11 @@ export class Board {
     const goals = this.api?.state.movable.dests?.get(key)?.length ?? 0;
     return `${squareOf(key)}, ${name}${goals ? `, ${goals} moves` : ''}`;
   }
+}
 
-  /** Button for the passes of the position, if there are any. */
-  passButton(): HTMLElement | null {
-    const pass = this.position?.passes[0];
-    const mine = this.movable === 'both' || this.movable === this.position?.turn;
-    return pass && mine ? button('Pass', () => this.onmove(pass)) : null;
-  }
+/** What a move says about the piece, before the wall. */
+function pieceOf(move: Move): string {
+  return move.suffix.split(',')[0];
 }
 
 function wallOf(move: Move): cg.Key {

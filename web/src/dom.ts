@@ -40,6 +40,14 @@ export function replace(parent: Element, ...children: Child[]): void {
   parent.replaceChildren(...children.filter((child): child is Node | string => !!child));
 }
 
+/** Replace what a part shows; the control at the place of the one with the focus gets the focus. */
+export function redraw(parent: Element, ...children: Child[]): void {
+  const controls = () => [...parent.querySelectorAll<HTMLElement>('button, select, input')];
+  const place = controls().findIndex(one => one === document.activeElement);
+  replace(parent, ...children);
+  if (place >= 0) controls()[place]?.focus({ preventScroll: true });
+}
+
 export interface Choice {
   value: string;
   text: string;
@@ -130,11 +138,48 @@ export function savedFile(name: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-export async function copied(text: string): Promise<void> {
+const NOTICE_TIME = 4000;
+const box = h('div', { class: 'notice', 'aria-hidden': 'true', hidden: true });
+let noticeTimer = 0;
+
+/** Say something that everybody should notice, for some seconds. */
+export function notice(text: string): void {
+  announce(text);
+  if (!box.isConnected) document.body.append(box);
+  box.textContent = text;
+  box.hidden = false;
+  window.clearTimeout(noticeTimer);
+  noticeTimer = window.setTimeout(() => (box.hidden = true), NOTICE_TIME);
+}
+
+/** Copy a text that may have to be made first. */
+export async function copied(made: string | Promise<string>): Promise<void> {
+  let text: string;
+  try {
+    text = await made;
+  } catch (error) {
+    notice((error as Error).message);
+    return;
+  }
   try {
     await navigator.clipboard.writeText(text);
-    announce('Copied');
+    notice('Copied');
   } catch {
-    announce('The browser did not allow copying');
+    copyByHand(text); // browsers have no clipboard over http, except on this machine
   }
+}
+
+/** Show a text, selected, where the visitor can copy it. */
+function copyByHand(text: string): void {
+  const area = h('textarea', { rows: 5, readonly: true, 'aria-label': 'Text to copy', value: text });
+  const dialog = h(
+    'dialog',
+    { class: 'copying', 'aria-label': 'Copy', onclose: () => dialog.remove() },
+    h('p', {}, 'The browser does not let this page copy. Copy the text with Ctrl-C or ⌘-C.'),
+    area,
+    button('Close', () => dialog.close())
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+  area.select();
 }

@@ -6,7 +6,7 @@ import { preferences } from './preferences';
 import type { Session } from './session';
 import { talk } from './talk';
 import type { Description, Position, Spec } from './types';
-import { keepOwn, variantChoices } from './variants';
+import { keepOwn, textOf, variantChoices } from './variants';
 import { complete, type Completion } from './completion';
 
 const PAUSE = 350;
@@ -36,6 +36,8 @@ export class EditorView {
   private timer = 0;
   private asked = 0;
   private checked: Spec | undefined;
+  /** Text that is lost without harm: it came from elsewhere and was not changed. */
+  private untouched = EXAMPLE;
 
   constructor(
     private readonly session: Session,
@@ -51,15 +53,11 @@ export class EditorView {
       event.preventDefault();
       first.click();
     });
-    const start = field(
-      'Begin with',
-      select(
-        [{ value: '', text: 'this text' }, ...variantChoices()],
-        '',
-        value => void this.begin(value),
-        {}
-      )
-    );
+    const choice = select([{ value: '', text: 'this text' }, ...variantChoices()], '', value => {
+      choice.value = '';
+      this.begin(value).catch((error: Error) => (this.status.textContent = error.message));
+    });
+    const start = field('Begin with', choice);
     const editor = h('div', { class: 'editor' }, this.gutter, this.text);
     this.text.id = 'editor-text';
     this.element = h(
@@ -108,13 +106,12 @@ export class EditorView {
 
   private async begin(value: string): Promise<void> {
     if (!value) return;
-    if (value.startsWith('mine:')) {
-      const own = preferences.specs.find(one => one.name === value.slice(5));
-      if (own) this.text.value = own.text;
-    } else {
-      const answer = await talk.ask({ type: 'source', variant: value });
-      this.text.value = String(answer.text);
-    }
+    const text =
+      textOf(value) ?? String((await talk.ask({ type: 'source', variant: value })).text);
+    const now = this.text.value;
+    const isKept = now === this.untouched || preferences.specs.some(one => one.text === now);
+    if (!isKept && !confirm('The text in the editor is not saved. Replace it?')) return;
+    this.text.value = this.untouched = text;
     this.typed();
   }
 
@@ -222,7 +219,12 @@ export class EditorView {
     if (!served) return;
     const { name } = this.checked as unknown as Description;
     keepOwn(name, this.text.value, served);
-    await this.session.open(served);
+    try {
+      await this.session.open(served);
+    } catch (error) {
+      this.status.textContent = (error as Error).message;
+      return;
+    }
     announce('The game begins');
     preferences.variant = `mine:${name}`;
     this.navigate('/');

@@ -1,9 +1,9 @@
 // FEN, PGN, a typed move, sharing: what play and analysis have in common beside the board.
 
-import { announce, button, copied, field, h, savedFile } from './dom';
+import { button, copied, field, h, notice, savedFile } from './dom';
 import { linkTo } from './link';
 import { preferences } from './preferences';
-import type { Session } from './session';
+import type { GameFacts, Session } from './session';
 import { talk } from './talk';
 
 /** A field to type a move in any notation of the variant. */
@@ -69,7 +69,9 @@ export class GameBox {
     private readonly names: () => Names,
     private readonly opened: () => void
   ) {
-    this.fen.addEventListener('change', () => void this.load(this.fen.value.trim(), []));
+    this.fen.addEventListener('change', () =>
+      this.tried(() => this.load(this.fen.value.trim() || null, []))
+    );
     const text = h('textarea', {
       rows: 4,
       spellcheck: 'false',
@@ -85,15 +87,15 @@ export class GameBox {
         'div',
         { class: 'row wrap' },
         button('Copy FEN', () => void copied(this.fen.value)),
-        button('Copy PGN', () => void this.pgn().then(copied)),
-        button('Save PGN', () => void this.save()),
-        button('Copy link', () => void linkTo(this.session).then(copied))
+        button('Copy PGN', () => void copied(this.pgn())),
+        button('Save PGN', () => this.tried(() => this.save())),
+        button('Copy link', () => void copied(linkTo(this.session)))
       ),
       field('Game', text),
       h(
         'div',
         { class: 'row' },
-        button('Open this game', () => void this.read(text.value))
+        button('Open this game', () => this.tried(() => this.read(text.value)))
       ),
       this.problem
     );
@@ -103,24 +105,26 @@ export class GameBox {
     if (document.activeElement !== this.fen) this.fen.value = this.session.position?.fen ?? '';
   }
 
-  private async load(fen: string | null, moves: string[]): Promise<void> {
-    try {
-      await this.session.open(this.session.variant, fen || null, moves);
-      this.problem.textContent = '';
-      this.opened();
-    } catch (error) {
-      this.problem.textContent = (error as Error).message;
-    }
+  /** Do something; if it fails, the box says why. */
+  private tried(action: () => Promise<void>): void {
+    this.problem.textContent = '';
+    action().catch((error: Error) => (this.problem.textContent = error.message));
+  }
+
+  private async load(fen: string | null, moves: string[], facts: GameFacts = {}): Promise<void> {
+    await this.session.open(this.session.variant, fen, moves, facts);
+    this.opened();
   }
 
   private async read(text: string): Promise<void> {
-    try {
-      const game = await talk.ask({ type: 'read', variant: this.session.variant, text });
-      await this.load(game.fen as string | null, game.moves as string[]);
-      announce(`${(game.moves as string[]).length} moves read`);
-    } catch (error) {
-      this.problem.textContent = (error as Error).message;
-    }
+    const { session } = this;
+    const game = await talk.ask({ type: 'read', variant: session.variant, text });
+    const moves = game.moves as string[];
+    const [result, white, black] = [game.result, game.white, game.black].map(one => String(one ?? ''));
+    const ended = result === '*' ? undefined : { result, reason: 'as the pasted game says' };
+    await this.load(game.fen as string | null, moves, { white, black, ended });
+    session.comment(game.comments as Record<string, string>);
+    notice(`${moves.length} moves read`);
   }
 
   private async pgn(): Promise<string> {

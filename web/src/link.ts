@@ -3,7 +3,7 @@
 import type { Session } from './session';
 import { talk } from './talk';
 import type { Description } from './types';
-import { keepOwn, listName, textOf } from './variants';
+import { freeName, keepOwn, listName, textOf } from './variants';
 
 const MARK = '#spec=';
 const MOST = 100_000;
@@ -22,16 +22,21 @@ export async function linkTo(session: Session): Promise<string> {
   return `${location.origin}${location.pathname}?${query}${MARK}${packed}`;
 }
 
+export function carriesVariant(): boolean {
+  return location.hash.startsWith(MARK);
+}
+
 /** Name on the server of the variant that the address carries; undefined: it carries none. */
 export async function variantOfLink(): Promise<string | undefined> {
-  if (!location.hash.startsWith(MARK)) return undefined;
+  if (!carriesVariant()) return undefined;
   const packed = location.hash.slice(MARK.length).replaceAll('-', '+').replaceAll('_', '/');
   const bytes = Uint8Array.from(atob(packed), letter => letter.charCodeAt(0));
   const raw = await through(new Blob([bytes]), new DecompressionStream('deflate-raw'));
   const text = new TextDecoder().decode(raw);
   const spec = await talk.spec(text);
   if (!spec.variant) throw new Error('The variant of this link has a mistake.');
-  keepOwn((spec as unknown as Description).name, text, spec.variant);
+  const { name } = spec as unknown as Description;
+  keepOwn(freeName(name, text), text, spec.variant);
   return spec.variant;
 }
 

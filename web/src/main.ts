@@ -3,13 +3,13 @@
 import { AnalyseView } from './analyse';
 import { button, h, replace } from './dom';
 import { EditorView } from './editor';
-import { variantOfLink } from './link';
+import { carriesVariant, variantOfLink } from './link';
 import { PlayView } from './play';
 import { HelpView } from './help';
 import { preferences } from './preferences';
-import { Session } from './session';
+import { factsOf, movesOf, Session } from './session';
 import { talk } from './talk';
-import { greet, serverName, usualVariant } from './variants';
+import { greet, serverName, usualVariant, variantChoices } from './variants';
 import { WatchView } from './watch';
 
 interface View {
@@ -70,7 +70,7 @@ function follow(event: MouseEvent): void {
 
 function navigate(path: string): void {
   history.pushState(null, '', `${path}${session.look && path !== '/watch' ? `?${session.address}` : ''}`);
-  show();
+  void show();
 }
 
 function makeView(path: string): View {
@@ -81,23 +81,55 @@ function makeView(path: string): View {
   return new PlayView(session, navigate);
 }
 
-function show(): void {
+let shows = 0;
+
+/** Show what the address names. */
+async function show(): Promise<void> {
+  const number = ++shows;
   const path = NAMES.some(([known]) => known === location.pathname) ? location.pathname : '/';
   for (const link of document.querySelectorAll('nav a'))
     if (link.getAttribute('href') === path) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   document.title = `${NAMES.find(([known]) => known === path)![1]} · variant-ai`;
-  void (async () => {
-    let view = views.get(path);
-    if (!view) {
-      view = makeView(path);
-      views.set(path, view);
+  current?.hide();
+  current = undefined;
+  try {
+    await openGame(path);
+  } catch (error) {
+    if (number !== shows) return;
+    if (path === '/' || path === '/analyse') {
+      problem('This game could not be opened', error as Error, show, startPosition);
+      return;
     }
-    current?.hide();
-    current = view;
-    replace(main, view.element);
-    await view.show();
-  })();
+  }
+  if (number !== shows) return; // the visitor went on
+  let view = views.get(path);
+  if (!view) {
+    view = makeView(path);
+    views.set(path, view);
+  }
+  current = view;
+  replace(main, view.element);
+  await view.show();
+}
+
+/** Say what went wrong where the view would be. The address stays as it is. */
+function problem(title: string, error: Error, again: () => Promise<void>, instead?: () => void): void {
+  replace(
+    main,
+    h(
+      'div',
+      { class: 'card prose' },
+      h('h1', {}, title),
+      h('p', { class: 'problem', role: 'alert' }, error.message),
+      h(
+        'div',
+        { class: 'row wrap' },
+        button('Try again', () => void again(), { class: 'main' }),
+        instead ? button('Open a start position', instead) : null
+      )
+    )
+  );
 }
 
 /** Keys that work outside of controls: through the moves, and flip. */
@@ -114,59 +146,59 @@ function step(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
-/** Open the game that the address names, else a start position. */
-async function openGame(): Promise<void> {
+/** Open the game that the address names, unless the session has it. */
+async function openGame(path: string): Promise<void> {
   const query = new URLSearchParams(location.search);
-  const carried = await variantOfLink().catch((error: Error) => {
-    banner.textContent = error.message;
-    banner.hidden = false;
-    return undefined;
-  });
-  const wanted = carried ?? query.get('variant') ?? preferences.variant ?? '';
-  const moves = (query.get('moves') ?? '').split(/[ ,]+/).filter(Boolean);
-  const usual = usualVariant();
-  for (const [variant, fen, played] of [
-    [wanted, query.get('fen'), moves],
-    [wanted, null, []],
-    [usual, null, []],
-  ] as const) {
-    if (!variant) continue;
-    try {
-      await session.open(await serverName(variant), fen, [...played]);
-      return;
-    } catch (error) {
-      banner.textContent = (error as Error).message;
-      banner.hidden = false;
-    }
+  const wanted = query.get('variant');
+  if (session.look && !carriesVariant()) {
+    if (!wanted || query.toString() === session.address) return;
+    const node = session.find(query);
+    // a game that is played ends at its last move, without what was tried out later
+    if (node && (path !== '/' || !node.children.length)) return session.go(node);
   }
+  const open = async (variant: string) =>
+    session.open(await serverName(variant), query.get('fen'), movesOf(query), factsOf(query));
+  const carried = await variantOfLink();
+  if (carried) await session.open(carried, query.get('fen'), movesOf(query), factsOf(query));
+  else if (wanted) await open(wanted);
+  else await open(preferences.variant ?? usualVariant()).catch(() => open(usualVariant()));
 }
 
-async function start(): Promise<void> {
-  applyTheme();
-  replace(document.getElementById('app')!, header(), banner, main);
+/** Open a start position instead of a game that cannot be opened. */
+function startPosition(): void {
+  const query = new URLSearchParams(location.search);
+  const wanted = query.get('variant');
+  const hasGame = query.has('fen') || query.has('moves');
+  const known = hasGame && variantChoices().some(one => one.value === wanted);
+  const start = new URLSearchParams({ variant: known ? wanted! : usualVariant() });
+  history.pushState(null, '', `${location.pathname}?${start}`);
+  void show();
+}
+
+function showConnection(connected: boolean, reason: string): void {
+  document.body.classList.toggle('connected', connected);
+  banner.hidden = connected;
+  if (connected) return;
+  const said = reason ? `The server says: ${reason.replace(/\.?$/, '.')}` : 'The server does not answer.';
+  banner.textContent = `${said} The page tries again by itself.`;
+}
+
+/** Greet the server, then show the page. */
+async function begin(): Promise<void> {
   replace(main, h('p', { class: 'faint loading' }, 'Loading …'));
-  talk.onstate = connected => {
-    document.body.classList.toggle('connected', connected);
-    if (connected && banner.dataset.kind === 'lost') banner.hidden = true;
-    else if (!connected) {
-      banner.textContent = 'The server does not answer; the page tries again by itself.';
-      banner.dataset.kind = 'lost';
-      banner.hidden = false;
-    }
-  };
-  talk.connect();
-  await greet();
-  await openGame();
-  window.addEventListener('popstate', show);
-  document.addEventListener('keydown', step);
-  if (location.pathname === '/') {
-    const view = new PlayView(session, navigate);
-    views.set('/', view);
-    current = view;
-    replace(main, view.element);
-    show();
-    if (!session.tree.current.parent) view.begin();
-  } else show();
+  try {
+    await greet();
+  } catch (error) {
+    problem('The server has a problem', error as Error, begin);
+    return;
+  }
+  await show();
 }
 
-void start();
+applyTheme();
+replace(document.getElementById('app')!, header(), banner, main);
+talk.onstate = showConnection;
+talk.connect();
+window.addEventListener('popstate', () => void show());
+document.addEventListener('keydown', step);
+void begin();

@@ -1,22 +1,20 @@
 // The list of moves with variations.
 
-import { button, h, replace } from './dom';
+import { button, h, redraw } from './dom';
 import type { Session } from './session';
 import type { GameNode } from './tree';
 
 export class MoveList {
   readonly element = h('div', { class: 'moves', role: 'group', 'aria-label': 'Moves', tabindex: 0 });
 
-  constructor(
-    private readonly session: Session,
-    private readonly canGo: () => boolean = () => true
-  ) {}
+  constructor(private readonly session: Session) {}
 
   draw(): void {
     const { tree } = this.session;
     const parts: Node[] = [];
+    if (tree.root.comment) parts.push(h('span', { class: 'comment' }, tree.root.comment));
     this.line(tree.root, parts, true);
-    replace(
+    redraw(
       this.element,
       ...(parts.length ? parts : [h('p', { class: 'faint' }, 'No moves yet.')])
     );
@@ -53,13 +51,13 @@ export class MoveList {
       class: `move${mark(node) ? ` ${mark(node)}` : ''}`,
       'aria-current': current ? 'true' : null,
       title: node.score ? `value ${node.score.text}` : null,
-      disabled: !this.canGo(),
     });
     return h(
       'span',
       { class: 'pair' },
       numbered || number.endsWith('.') ? h('span', { class: 'number' }, number) : null,
-      element
+      element,
+      node.comment ? h('span', { class: 'comment' }, node.comment) : null
     );
   }
 }
@@ -81,16 +79,12 @@ export function stepButtons(session: Session): HTMLElement {
   const go = (node: GameNode | undefined) => {
     if (node) void session.go(node);
   };
-  const { tree } = session;
   return h(
     'div',
     { class: 'steps', role: 'group', 'aria-label': 'Go through the moves' },
     button('|◀', () => go(session.tree.root), { 'aria-label': 'To the beginning' }),
     button('◀', () => go(session.tree.current.parent), { 'aria-label': 'Back' }),
     button('▶', () => go(session.tree.current.children[0]), { 'aria-label': 'Forward' }),
-    button('▶|', () => go(session.tree.current.end), {
-      'aria-label': 'To the end',
-      disabled: !tree,
-    })
+    button('▶|', () => go(session.tree.current.end), { 'aria-label': 'To the end' })
   );
 }

@@ -2,7 +2,16 @@
 
 import type { Description } from './types';
 
-const sheets = new Map<string, string>();
+interface Sheet {
+  name: string;
+  sheet: CSSStyleSheet;
+}
+
+/** Sheets by what they draw, the one used last at the end. */
+const sheets = new Map<string, Sheet>();
+/** More than the boards that are shown at a time. */
+const MOST = 8;
+let numbers = 0;
 
 function picture(source: string): string {
   return `url("data:image/svg+xml,${encodeURIComponent(source)}")`;
@@ -10,13 +19,14 @@ function picture(source: string): string {
 
 /** Class under which the pictures of a variant can be used; its style sheet is made once. */
 export function pictureClass(look: Description): string {
-  const key = `${look.name} ${look.style} ${look.pieces.map(one => one.svg.length).join(',')} ${
-    look.boards[0].length
-  }`;
+  const key = JSON.stringify([look.boards, look.wall, look.pieces]);
   const known = sheets.get(key);
-  if (known) return known;
-  const name = `look-${sheets.size + 1}`;
-  sheets.set(key, name);
+  if (known) {
+    sheets.delete(key);
+    sheets.set(key, known);
+    return known.name;
+  }
+  const name = `look-${++numbers}`;
   const rules = [
     `.${name} .orientation-white cg-board{background-image:${picture(look.boards[0])}}`,
     `.${name} .orientation-black cg-board{background-image:${picture(look.boards[1])}}`,
@@ -32,6 +42,8 @@ export function pictureClass(look: Description): string {
   }
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(rules.join('\n'));
-  document.adoptedStyleSheets.push(sheet);
+  sheets.set(key, { name, sheet });
+  if (sheets.size > MOST) sheets.delete(sheets.keys().next().value!);
+  document.adoptedStyleSheets = [...sheets.values()].map(one => one.sheet);
   return name;
 }

@@ -1,14 +1,16 @@
 // Play a game against a net.
 
 import { Board } from './board';
-import { announce, button, field, h, replace, select } from './dom';
+import { GameClock } from './clock';
+import { announce, button, field, h, redraw, replace, select } from './dom';
 import { GameBox, chooseNotation, moveBox, notationChoices } from './gamebox';
 import { MoveList, stepButtons } from './movelist';
 import { preferences } from './preferences';
 import type { Session } from './session';
 import { talk, type Stream } from './talk';
 import type { SearchAnswer } from './types';
-import { listName, opponentChoices, serverName, variantChoices } from './variants';
+import type { GameTree } from './tree';
+import { listName, opponentChoices, searchLimit, serverName, variantChoices } from './variants';
 
 const LEVELS = [
   { value: 'elo:800', text: '1 · beginner' },
@@ -34,12 +36,6 @@ const SIDES = [
   { value: 'both', text: 'both: no opponent' },
 ];
 
-interface Clock {
-  left: [number, number];
-  increment: number;
-  since: number;
-}
-
 export class PlayView {
   readonly element: HTMLElement;
   private readonly board: Board;
@@ -49,12 +45,18 @@ export class PlayView {
   private readonly bars = [h('div', { class: 'player' }), h('div', { class: 'player' })];
   private readonly status = h('p', { class: 'status', role: 'status' });
   private readonly controls = h('div', { class: 'row wrap controls' });
+  private readonly again = button('Try again', () => this.tryAgain(), { class: 'main' });
+  private readonly back = button('Take back', () => void this.takeBack());
+  private readonly giveUp = button('Resign', () => this.resign());
+  /** The game that is played; another one in the session has to be taken over first. */
+  private tree: GameTree | undefined;
+  private shown = false;
   private thinking: Stream | undefined;
-  private side: 0 | 1 | -1 = 0;
+  /** Why the opponent did not move; it does not try again by itself. */
+  private failed = '';
   private net = 'packaged';
   private level = 'elo:1400';
-  private ended: { result: string; reason: string } | undefined;
-  private clock: Clock | undefined;
+  private clock: GameClock | undefined;
   private timer = 0;
 
   constructor(
@@ -69,11 +71,21 @@ export class PlayView {
         white: this.name(0),
         black: this.name(1),
         result: this.result,
-        termination: this.ended?.reason ?? '',
+        termination: session.facts.ended?.reason ?? '',
       }),
       () => this.begin()
     );
     this.level = preferences.play('level', 'elo:1400');
+    replace(
+      this.controls,
+      this.again,
+      this.board.pass,
+      button('New game', () => void this.newGame(), { class: 'main' }),
+      this.back,
+      this.giveUp,
+      button('Flip', () => this.flip()),
+      button('Analyse', () => this.navigate('/analyse'))
+    );
     this.element = h(
       'div',
       { class: 'game' },
@@ -92,22 +104,41 @@ export class PlayView {
     );
     this.board.element.prepend(this.bars[1]);
     this.board.element.append(this.bars[0]);
-    session.onchange(() => this.draw());
+    session.onchange(() => {
+      if (!this.shown || this.tree !== session.tree) return;
+      this.draw();
+      void this.think();
+    });
     document.addEventListener('visibilitychange', () => this.tick());
+    window.addEventListener('pagehide', () => this.keepClock());
   }
 
   /** Show the game of the session; the page was opened or came back. */
   show(): void {
-    if (this.net === 'packaged' || !this.session.look) this.net = this.usualNet();
-    if (!this.session.look) return;
-    this.drawSettings();
-    this.draw();
-    void this.think();
+    const { session } = this;
+    this.shown = true;
+    if (!session.look) return;
+    if (this.tree === session.tree) {
+      this.runClock();
+      this.drawSettings();
+      this.draw();
+      void this.think();
+    } else if (session.facts.side === undefined) this.begin();
+    else {
+      this.clock = GameClock.kept(session.address);
+      this.takeOver();
+    }
   }
 
   hide(): void {
+    this.keepClock();
+    this.shown = false;
     this.stopThinking();
     this.stopClock();
+  }
+
+  private get side(): 0 | 1 | -1 {
+    return this.session.facts.side ?? 0;
   }
 
   private usualNet(): string {
@@ -116,22 +147,30 @@ export class PlayView {
     return (choices.find(one => one.value === kept) ?? choices[0])?.value ?? 'uniform';
   }
 
-  /** Start the game that the session has, from its beginning. */
+  /** Play the game that the session has, by the settings. */
   begin(): void {
-    this.stopThinking();
-    this.ended = undefined;
-
+    const { facts } = this.session;
+    if (!facts.ended) facts.white = facts.black = undefined; // others began it
     const chosen = preferences.play('side', '0');
-    this.side =
+    facts.side =
       chosen === 'both'
         ? -1
         : chosen === 'random'
           ? ((Math.random() < 0.5 ? 0 : 1) as 0 | 1)
           : (Number(chosen) as 0 | 1);
+    this.clock = GameClock.of(preferences.play('clock', ''));
+    this.takeOver();
+  }
+
+  /** Sit down at the game of the session. */
+  private takeOver(): void {
+    this.stopThinking();
+    this.failed = '';
+    this.tree = this.session.tree;
     this.net = this.usualNet();
     this.board.flip(this.side === 1);
-    this.startClock();
-    if (this.side !== -1) this.warm();
+    this.runClock();
+    if (this.side !== -1 && !this.isOver) this.warm();
     this.drawSettings();
     this.draw();
     void this.think();
@@ -151,7 +190,10 @@ export class PlayView {
       preferences.variant = variant;
       this.begin();
     } catch (error) {
-      this.status.textContent = (error as Error).message;
+      this.session.error = (error as Error).message;
+      this.drawSettings();
+      this.draw();
+      void this.think();
     }
   }
 
@@ -163,7 +205,8 @@ export class PlayView {
   }
 
   private get isOver(): boolean {
-    return !!this.ended || !!this.session.tree.current.end.position?.outcome;
+    const { facts, tree } = this.session;
+    return !!facts.ended || !!tree.current.end.position?.outcome;
   }
 
   private get atEnd(): boolean {
@@ -171,56 +214,62 @@ export class PlayView {
   }
 
   private get result(): string {
-    return this.ended?.result ?? this.session.tree.current.end.position?.outcome?.result ?? '*';
+    const { facts, tree } = this.session;
+    return facts.ended?.result ?? tree.current.end.position?.outcome?.result ?? '*';
   }
 
   private async move(uci: string): Promise<void> {
-    if (!this.isTurn || this.ended || !this.atEnd) {
+    if (!this.isTurn || this.isOver || !this.atEnd) {
       this.draw();
       return;
     }
     this.press();
-    await this.session.play(uci);
-    await this.think();
+    if (!this.isOver) await this.session.play(uci); // else the time was up
   }
 
   /** Let the opponent move if it is its turn. */
   private async think(): Promise<void> {
     const { session } = this;
-    if (this.thinking || this.isTurn || this.isOver || !this.atEnd || !session.look) return;
+    if (!this.shown || !session.look || this.thinking || this.failed) return;
+    if (session.shown !== session.tree.current) return; // a step is under way
+    if (this.isTurn || this.isOver || !this.atEnd) return;
     const node = session.tree.current;
-    const [kind, number] = this.level.split(':');
+    const [kind, wanted] = this.level.split(':');
+    const most = kind === 'nodes' || kind === 'seconds' ? searchLimit(kind) : Infinity;
     const message: Record<string, unknown> = {
       type: 'search',
       ...session.game(),
       net: this.net,
-      [kind]: Number(number),
+      [kind]: Math.min(Number(wanted), most),
     };
-    if (this.clock && kind !== 'elo')
-      message.clock = {
-        left: Math.max(this.clock.left[session.position!.turn], 0),
-        increment: this.clock.increment,
-      };
+    if (this.clock && kind !== 'elo') message.clock = this.clock.message(session.position!.turn);
     const stream = talk.stream(message);
     this.thinking = stream;
     this.draw();
     try {
       const answer = (await stream.done) as SearchAnswer;
       if (this.thinking !== stream) return;
-      this.thinking = undefined;
-      if (answer.best && session.tree.current.end === node && !this.ended) {
-
+      if (!answer.best) throw new Error('The opponent found no move.');
+      if (session.tree.current.end === node) {
         this.press();
+        if (this.isOver) return; // the time was up
         session.tree.current = node;
         await session.play(answer.best);
+        this.failed = session.error;
       }
     } catch (error) {
-      this.thinking = undefined;
-      this.status.textContent = (error as Error).message;
+      if (this.thinking === stream) this.failed = (error as Error).message;
     }
+    if (this.thinking !== stream) return;
+    this.thinking = undefined;
     this.draw();
-    if (this.side === -1) return;
     await this.think();
+  }
+
+  private tryAgain(): void {
+    this.failed = this.session.error = '';
+    this.draw();
+    void this.think();
   }
 
   private stopThinking(): void {
@@ -228,44 +277,48 @@ export class PlayView {
     this.thinking = undefined;
   }
 
-  private takeBack(): void {
+  private async takeBack(): Promise<void> {
     const { session } = this;
     this.stopThinking();
-    this.ended = undefined;
+    this.failed = '';
     let node = session.tree.current.end;
-    const first = session.position ? session.tree.root.position?.turn : 0;
-    const turnAt = (depth: number) => ((first ?? 0) + depth) % 2;
     if (node.parent) node = node.parent;
-    if (this.side !== -1 && turnAt(node.depth) !== this.side && node.parent) node = node.parent;
-    node.children = [];
-    void session.go(node).then(() => this.think());
+    if (this.side !== -1 && session.turnAt(node.depth) !== this.side && node.parent) node = node.parent;
+    const { ended } = session.facts;
+    session.facts.ended = undefined;
+    await session.cut(node);
+    if (session.error) session.facts.ended = ended;
+    else this.clock?.refill();
+    this.runClock();
+    this.draw();
   }
 
   private resign(): void {
+    const { session } = this;
     this.stopThinking();
-    const loser = this.side === -1 ? (this.session.position?.turn ?? 0) : this.side;
+    const loser = this.side === -1 ? session.turnAt(session.tree.current.end.depth) : this.side;
     this.end(loser ? '1-0' : '0-1', 'resignation');
   }
 
   private end(result: string, reason: string): void {
-    this.ended = { result, reason };
-    this.stopClock();
+    this.session.facts.ended = { result, reason };
     announce(`${result}, ${reason}`);
     this.draw();
   }
 
   // --- clock -----------------------------------------------------------------------------------
 
-  private startClock(): void {
+  private runClock(): void {
     this.stopClock();
-    const text = preferences.play('clock', '');
-    if (!text) {
-      this.clock = undefined;
-      return;
-    }
-    const [base, increment] = text.split('+').map(Number);
-    this.clock = { left: [base, base], increment, since: performance.now() };
+    if (!this.clock || this.isOver) return;
+    this.clock.restart();
     this.timer = window.setInterval(() => this.tick(), 200);
+  }
+
+  private keepClock(): void {
+    if (!this.shown || this.tree !== this.session.tree) return;
+    this.tick();
+    this.clock?.keep(this.session.address);
   }
 
   private stopClock(): void {
@@ -275,33 +328,33 @@ export class PlayView {
   /** Take the time since the last look from the player to move. */
   private tick(): void {
     const { clock, session } = this;
-    if (!clock || this.isOver || !session.position) return;
-    const now = performance.now();
-    const end = session.tree.current.end;
+    if (!clock || !this.shown || this.isOver) return;
+    const { end } = session.tree.current;
     // the clock runs from each player's second move on
-    if (end.depth >= 2) {
-      const turn = (end.position?.turn ?? session.position.turn) as 0 | 1;
-      clock.left[turn] -= (now - clock.since) / 1000;
-      if (clock.left[turn] <= 0) {
-        clock.left[turn] = 0;
-        this.stopThinking();
-        this.end(turn ? '1-0' : '0-1', 'time forfeit');
-      }
+    const turn = end.depth >= 2 ? session.turnAt(end.depth) : undefined;
+    clock.take(turn);
+    if (turn !== undefined && clock.left[turn] <= 0) {
+      this.stopThinking();
+      this.end(turn ? '1-0' : '0-1', 'time forfeit');
     }
-    clock.since = now;
     this.drawBars();
   }
 
+  /** A move is made at the end of the game. */
   private press(): void {
     const { clock, session } = this;
     if (!clock) return;
     this.tick();
-    if (session.tree.current.depth >= 2) clock.left[session.position!.turn] += clock.increment;
+    const { depth } = session.tree.current.end;
+    if (depth >= 2) clock.press(session.turnAt(depth));
   }
 
   // --- drawing ---------------------------------------------------------------------------------
 
   private name(colour: 0 | 1): string {
+    const { ended, white, black } = this.session.facts;
+    const other = ended && (colour ? black : white); // of a game that was pasted
+    if (other) return other;
     if (this.side === -1 || colour === this.side) return 'You';
     return opponentChoices(this.session.variant).find(one => one.value === this.net)?.text ?? this.net;
   }
@@ -328,7 +381,7 @@ export class PlayView {
 
   private draw(): void {
     const { session, board } = this;
-    if (!session.look || !this.element.isConnected) return;
+    if (!session.look || !this.shown) return;
     board.setVariant(session.look);
     if (session.position)
       board.setPosition(
@@ -340,10 +393,12 @@ export class PlayView {
     this.list.draw();
     this.box.draw();
     const outcome = session.tree.current.end.position?.outcome;
+    const { ended } = session.facts;
     this.status.textContent =
       session.error ||
-      (this.ended
-        ? `${this.ended.result}, ${this.ended.reason}`
+      this.failed ||
+      (ended
+        ? `${ended.result}, ${ended.reason}`
         : outcome
           ? `${outcome.result}, ${outcome.reason}${outcome.detail ? ` (${outcome.detail})` : ''}`
           : this.thinking
@@ -353,16 +408,10 @@ export class PlayView {
               : '');
     this.status.classList.toggle('over', this.isOver);
     if (this.isOver) this.stopClock();
-    replace(
-      this.controls,
-      board.passButton(),
-      button('New game', () => void this.newGame(), { class: 'main' }),
-      button('Take back', () => this.takeBack(), { disabled: !session.tree.current.end.parent }),
-      button('Resign', () => this.resign(), { disabled: this.isOver }),
-      button('Flip', () => this.flip()),
-      button('Analyse', () => this.navigate('/analyse'))
-    );
-    history.replaceState(null, '', `${location.pathname}?${session.address}`);
+    this.again.hidden = !this.failed;
+    this.back.disabled = !session.tree.current.end.parent;
+    this.giveUp.disabled = this.isOver;
+    session.keepAddress();
   }
 
   flip(): void {
@@ -372,11 +421,13 @@ export class PlayView {
 
   private drawSettings(): void {
     const { session } = this;
+    const chosen = preferences.play('side', '0');
+    const side = chosen === 'random' ? chosen : this.side === -1 ? 'both' : String(this.side);
     const remember = (name: string) => (value: string) => {
       preferences.setPlay(name, value);
       this.begin();
     };
-    replace(
+    redraw(
       this.settings,
       field(
         'Variant',
@@ -390,8 +441,7 @@ export class PlayView {
           preferences.setPlay('net', value);
           this.stopThinking();
           this.net = value;
-          this.draw();
-          void this.think();
+          this.tryAgain();
         })
       ),
       field(
@@ -399,9 +449,10 @@ export class PlayView {
         select(LEVELS, this.level, value => {
           preferences.setPlay('level', value);
           this.level = value;
+          if (this.failed) this.tryAgain();
         })
       ),
-      field('You are', select(SIDES, preferences.play('side', '0'), remember('side'))),
+      field('You are', select(SIDES, side, remember('side'))),
       field('Clock', select(CLOCKS, preferences.play('clock', ''), remember('clock'))),
       field(
         'Pieces',

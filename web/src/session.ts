@@ -7,13 +7,30 @@ import { GameNode, GameTree } from './tree';
 import type { Description, Position } from './types';
 import { listName } from './variants';
 
+/** What belongs to a game beside its moves. */
+export interface GameFacts {
+  /** Who the visitor is; -1: both. Not known: the game was not played here yet. */
+  side?: 0 | 1 | -1;
+  /** An end that the rules do not know: a resignation, or time. */
+  ended?: { result: string; reason: string };
+  /** Players of a game that was pasted. */
+  white?: string;
+  black?: string;
+}
+
+const RESULTS = ['1-0', '0-1', '1/2-1/2'];
+
 export class Session {
   variant = '';
+  facts: GameFacts = {};
   look: Description | undefined;
   tree = new GameTree(null);
   position: Position | undefined;
   private listeners = new Set<() => void>();
   private asked = 0;
+  private opens = 0;
+  /** The node whose position is shown; a step to `tree.current` may be under way. */
+  shown = this.tree.root;
   error = '';
 
   onchange(listener: () => void): void {
@@ -34,8 +51,13 @@ export class Session {
     return { variant: this.variant, fen: this.tree.fen ?? undefined, moves: node.moves };
   }
 
-  async open(variant: string, fen: string | null = null, moves: string[] = []): Promise<void> {
-    const asked = ++this.asked;
+  async open(
+    variant: string,
+    fen: string | null = null,
+    moves: string[] = [],
+    facts: GameFacts = {}
+  ): Promise<void> {
+    const number = ++this.opens;
     const look = await talk.ask<Description>({
       type: 'describe',
       variant,
@@ -47,21 +69,31 @@ export class Session {
     const tree = new GameTree(fen);
     tree.current = tree.add(moves);
     const position = await this.ask(variant, look, fen, moves);
-    if (asked !== this.asked) return;
-    Object.assign(this, { variant, look, tree, position });
+    if (number !== this.opens) return;
+    this.asked++; // a step of the game before is void
+    Object.assign(this, { variant, look, tree, position, shown: tree.current });
+    // an end by the rules needs no other
+    this.facts = position.outcome ? { ...facts, ended: undefined } : facts;
     this.keep(tree.current, position);
     this.error = '';
     this.changed();
   }
 
+  /** Add comments to moves, by ply: 0 is the first move, -1 what is before it. */
+  comment(comments: Record<string, string>): void {
+    for (const node of this.tree.root.line) node.comment = comments[node.depth - 1] ?? '';
+    this.changed();
+  }
+
   /** Draw the pieces in another style. */
   async restyle(): Promise<void> {
-    if (!this.look) return;
-    this.look = await talk.ask<Description>({
-      type: 'describe',
-      variant: this.variant,
-      style: preferences.style,
-    });
+    const { variant } = this;
+    try {
+      const look = await talk.ask<Description>({ type: 'describe', variant, style: preferences.style });
+      if (variant === this.variant) this.look = look;
+    } catch (error) {
+      this.error = (error as Error).message;
+    }
     this.changed();
   }
 
@@ -78,7 +110,7 @@ export class Session {
       else ends.push(node);
     };
     collect(this.tree.root);
-    for (const end of ends.slice(0, 40)) await this.fetch(end);
+    for (const end of ends.slice(0, 40)) await this.fetch(end).catch(() => undefined); // `go` says why
     await this.go(this.tree.current);
   }
 
@@ -108,32 +140,50 @@ export class Session {
     return node.position!;
   }
 
-  /** Show a position of the game. */
-  async go(node: GameNode): Promise<void> {
+  /** Show a position of the game. fresh: of a move that was just made, which may be illegal. */
+  async go(node: GameNode, fresh = false): Promise<void> {
     const asked = ++this.asked;
-    this.tree.current = node;
+    const { tree } = this;
+    tree.current = node;
     try {
       const position = await this.fetch(node);
       if (asked !== this.asked) return;
       this.position = position;
+      this.shown = node;
       this.error = '';
     } catch (error) {
+      if (fresh && !node.children.length) tree.remove(node);
+      if (asked !== this.asked) return;
+      // the moves stay: the server may answer at the next try
+      tree.current = this.shown;
       this.error = (error as Error).message;
-      if (node.parent && !node.position) {
-        this.tree.current = node.parent;
-        this.tree.remove(node);
-        if (node.parent.position) this.position = node.parent.position;
-      }
     }
+    this.changed();
+  }
+
+  /** Go back to a position, then forget moves after it. */
+  async cut(node: GameNode, gone = node.children): Promise<void> {
+    await this.go(node);
+    if (this.shown !== node) return;
+    node.children = node.children.filter(one => !gone.includes(one));
     this.changed();
   }
 
   /** Play a move from the position that is shown. */
   async play(uci: string): Promise<void> {
-    const node = this.tree.current.child(uci);
-    await this.go(node);
+    const { current } = this.tree;
+    const fresh = !current.children.some(one => one.uci === uci);
+    const node = current.child(uci);
+    await this.go(node, fresh);
+    if (this.shown !== node) return;
     const { outcome } = this.position ?? {};
     announce(node.written + (outcome ? `. ${outcome.result}, ${outcome.reason}` : ''));
+  }
+
+  /** Whose move it is after so many moves of the game. */
+  turnAt(depth: number): 0 | 1 {
+    const turn = this.position?.turn ?? 0;
+    return (depth - this.shown.depth) % 2 ? (turn ? 0 : 1) : turn;
   }
 
   number(node: GameNode): string {
@@ -147,6 +197,15 @@ export class Session {
     return fen[1] === 'b' ? 1 : 0;
   }
 
+  /** The node that an address names, if it is in this game. */
+  find(query: URLSearchParams): GameNode | undefined {
+    if (query.get('variant') !== listName(this.variant) || query.get('fen') !== this.tree.fen)
+      return undefined;
+    let node: GameNode | undefined = this.tree.root;
+    for (const uci of movesOf(query)) node = node?.children.find(one => one.uci === uci);
+    return node;
+  }
+
   /** Address that opens the game again. */
   get address(): string {
     const query = new URLSearchParams();
@@ -154,6 +213,40 @@ export class Session {
     if (this.tree.fen) query.set('fen', this.tree.fen);
     const { moves } = this.tree.current.end;
     if (moves.length) query.set('moves', moves.join(' '));
+    const { side, ended } = this.facts;
+    if (side) query.set('side', side === 1 ? 'second' : 'both');
+    if (ended) query.set('end', `${ended.result} ${ended.reason}`);
     return query.toString();
   }
+
+  /** Put the game into the address of the page. */
+  keepAddress(): void {
+    const { pathname } = location;
+    window.clearTimeout(this.addressTimer);
+    try {
+      history.replaceState(null, '', `${pathname}?${this.address}`);
+    } catch {
+      // browsers limit how often: a held arrow key is faster
+      this.addressTimer = window.setTimeout(() => {
+        if (location.pathname === pathname) this.keepAddress();
+      }, 1000);
+    }
+  }
+
+  private addressTimer = 0;
+}
+
+/** Moves of an address. A move may contain a comma, before its wall. */
+export function movesOf(query: URLSearchParams): string[] {
+  return (query.get('moves') ?? '').split(' ').filter(Boolean);
+}
+
+/** What an address says beside the moves. */
+export function factsOf(query: URLSearchParams): GameFacts {
+  const side = query.get('side');
+  const [result, ...reason] = (query.get('end') ?? '').split(' ');
+  return {
+    side: side === 'second' ? 1 : side === 'both' ? -1 : query.has('moves') ? 0 : undefined,
+    ended: RESULTS.includes(result) ? { result, reason: reason.join(' ') } : undefined,
+  };
 }

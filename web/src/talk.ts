@@ -8,6 +8,8 @@ interface Open {
   partial?: (answer: Answer) => void;
   resolve: (answer: Answer) => void;
   reject: (error: Error) => void;
+  /** Its spec was sent again already. */
+  again?: boolean;
 }
 
 export interface Stream {
@@ -20,6 +22,11 @@ export interface Stream {
 
 const FIRST_WAIT = 300;
 const LONGEST_WAIT = 4000;
+const REJECTION_TIME = 3000;
+/** Code with which a server closes the connection for a message that is too long. */
+const TOO_LONG = 1009;
+/** Characters beside the message: its id. */
+const ENVELOPE = 40;
 
 export class Talk {
   private socket: WebSocket | undefined;
@@ -27,37 +34,47 @@ export class Talk {
   private wait = FIRST_WAIT;
   private open = new Map<number, Open>();
   private ready = false;
-  /** Texts of the visitor's own specs, which a restarted server does not have. */
-  private specs = new Set<string>();
-  onstate: (connected: boolean) => void = () => undefined;
+  /** The server has answered since the page connected: it has let the page in. */
+  private answered = false;
+  /** Texts of the visitor's own specs by their names on the server, which may have lost them. */
+  private specs = new Map<string, string>();
+  /** Greatest number of characters of a message. */
+  longest = 400_000;
+  /** reason: what the server says about a connection that it closed or rejected. */
+  onstate: (connected: boolean, reason: string) => void = () => undefined;
 
   connect(): void {
     const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
     const socket = new WebSocket(`${scheme}://${location.host}/talk`);
     this.socket = socket;
-    socket.onopen = () => void this.begin();
+    let opened = false;
+    socket.onopen = () => {
+      opened = true;
+      this.begin();
+    };
     socket.onmessage = event => this.receive(JSON.parse(event.data) as Answer);
-    socket.onclose = () => {
-      this.ready = false;
-      this.onstate(false);
+    socket.onclose = event => {
+      this.ready = this.answered = false;
+      if (event.code === TOO_LONG) this.rejectLongest();
+      if (opened) this.onstate(false, event.reason);
+      else
+        void rejection().then(reason => {
+          if (!this.answered) this.onstate(false, reason);
+        });
       setTimeout(() => this.connect(), this.wait);
       this.wait = Math.min(this.wait * 1.6, LONGEST_WAIT);
     };
   }
 
-  private async begin(): Promise<void> {
-    this.wait = FIRST_WAIT;
-    const socket = this.socket;
-    const waiting = [...this.open.entries()];
-    await Promise.all([...this.specs].map(text => this.now({ type: 'spec', text }).catch(() => null)));
-    if (socket !== this.socket) return;
+  private begin(): void {
     this.ready = true;
-    this.onstate(true);
-    for (const [id, one] of waiting)
-      if (this.open.has(id)) this.send({ ...one.message, id });
-    for (const [id, one] of this.open)
-      if (!waiting.some(([other]) => other === id) && one.message.type !== 'spec')
-        this.send({ ...one.message, id });
+    const greeted = [...this.open.values()].some(one => one.message.type === 'hello');
+    for (const [id, one] of this.open) {
+      one.again = false;
+      this.send({ ...one.message, id });
+    }
+    // one question has a quick answer, which shows that the server has let the page in
+    if (!greeted) this.ask({ type: 'hello' }).catch(() => undefined);
   }
 
   private send(message: Record<string, unknown>): void {
@@ -65,30 +82,55 @@ export class Talk {
   }
 
   private receive(answer: Answer): void {
+    if (!this.answered) {
+      this.answered = true;
+      this.wait = FIRST_WAIT;
+      this.onstate(true, '');
+    }
     const one = this.open.get(answer.id);
     if (!one) return;
     if (answer.final === false) {
       one.partial?.(answer);
       return;
     }
+    if (answer.error !== undefined && this.sendSpecAgain(answer.id, one, answer.error)) return;
     this.open.delete(answer.id);
     if (answer.error !== undefined) one.reject(new Error(answer.error));
     else one.resolve(answer);
   }
 
-  /** Send at once, even before the specs are back. */
-  private now(message: Record<string, unknown>): Promise<Answer> {
-    const id = ++this.numbers;
-    return new Promise((resolve, reject) => {
-      this.open.set(id, { message, resolve, reject });
-      this.send({ ...message, id });
-    });
+  /** If the server has lost the spec of a question, send the spec, then the question. */
+  private sendSpecAgain(id: number, one: Open, error: string): boolean {
+    const text = this.specs.get(String(one.message.variant));
+    if (text === undefined || one.again || !error.includes('send it again')) return false;
+    one.again = true;
+    const repeat = () => {
+      if (this.open.get(id) === one) this.send({ ...one.message, id });
+    };
+    this.spec(text).then(repeat, repeat);
+    return true;
+  }
+
+  private rejectLongest(): void {
+    const length = (one: Open) => JSON.stringify(one.message).length;
+    const all = [...this.open].sort(([, a], [, b]) => length(b) - length(a));
+    if (!all.length) return;
+    const [id, one] = all[0];
+    this.open.delete(id);
+    one.reject(new Error('The server closed the connection: this text is too long for it.'));
   }
 
   /** Ask a question that may have several answers. */
   stream(message: Record<string, unknown>, partial?: (answer: Answer) => void): Stream {
     const id = ++this.numbers;
+    const length = JSON.stringify(message).length + ENVELOPE;
     const done = new Promise<Answer>((resolve, reject) => {
+      if (length > this.longest) {
+        reject(
+          new Error(`This is too long: ${length} characters, and the server accepts ${this.longest}.`)
+        );
+        return;
+      }
       this.open.set(id, { message, partial, resolve, reject });
       if (this.ready) this.send({ ...message, id });
     });
@@ -106,11 +148,25 @@ export class Talk {
     return this.stream(message).done as Promise<T>;
   }
 
-  /** Check a spec, and remember it so that it can be sent again. */
-  async spec(text: string): Promise<Spec> {
-    const answer = await this.ask<Spec>({ type: 'spec', text });
-    if (answer.variant) this.specs.add(text);
-    return answer;
+  /** Check a spec. */
+  spec(text: string): Promise<Spec> {
+    return this.ask<Spec>({ type: 'spec', text });
+  }
+
+  /** Keep the text of a spec that is played, to send it again when the server has lost it. */
+  remember(served: string, text: string): void {
+    this.specs.set(served, text);
+  }
+}
+
+/** Why the server rejects the connection, in its own words; empty: it does not answer. */
+async function rejection(): Promise<string> {
+  try {
+    const answer = await fetch('/health', { signal: AbortSignal.timeout(REJECTION_TIME) });
+    if (!answer.ok) return (await answer.text()).slice(0, 300);
+    return 'It answers, but it rejects WebSockets. A proxy in front of it must pass them on, and the header Host.';
+  } catch {
+    return '';
   }
 }
 

@@ -11,6 +11,7 @@ export interface Score {
 export class GameNode {
   children: GameNode[] = [];
   written = '';
+  comment = '';
   position: Position | undefined;
   score: Score | undefined;
   constructor(

@@ -20,7 +20,7 @@ export interface Greeting extends Answer {
   nets: Record<string, string>;
   players: string[];
   runs: boolean;
-  limits: { nodes: number; seconds: number; moves: number };
+  limits: { nodes: number; seconds: number; moves: number; message?: number };
 }
 
 export interface PieceImage {

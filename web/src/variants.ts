@@ -1,8 +1,8 @@
 // The list of variants: those of the installation, and the visitor's own.
 
+import { notice, type Choice } from './dom';
 import { preferences } from './preferences';
 import { talk } from './talk';
-import type { Choice } from './dom';
 import type { Greeting } from './types';
 
 let greeting: Greeting | undefined;
@@ -12,9 +12,15 @@ const own = new Map<string, string>();
 export async function greet(): Promise<Greeting> {
   if (!greeting) {
     greeting = await talk.ask<Greeting>({ type: 'hello' });
+    talk.longest = greeting.limits.message ?? talk.longest;
     if (greeting.runs) await learnRuns().catch(() => undefined);
   }
   return greeting;
+}
+
+/** Longest search that the server allows, in nodes or seconds. */
+export function searchLimit(kind: 'nodes' | 'seconds'): number {
+  return greeting?.limits[kind] ?? Infinity;
 }
 
 async function learnRuns(): Promise<void> {
@@ -77,8 +83,13 @@ export async function serverName(variant: string): Promise<string> {
   if (!spec) throw new Error(`There is no variant of yours called ${name}.`);
   const answer = await talk.spec(spec.text);
   if (!answer.variant) throw new Error(`The spec of ${name} has a mistake; open it in the editor.`);
-  own.set(name, answer.variant);
+  serve(name, spec.text, answer.variant);
   return answer.variant;
+}
+
+function serve(name: string, text: string, served: string): void {
+  own.set(name, served);
+  talk.remember(served, text);
 }
 
 /** Text of a spec of the visitor by its name in the list. */
@@ -88,8 +99,17 @@ export function textOf(variant: string): string | undefined {
 }
 
 export function keepOwn(name: string, text: string, served: string): void {
-  preferences.keepSpec(name, text);
-  own.set(name, served);
+  const gone = preferences.keepSpec(name, text);
+  if (gone) notice(`The browser keeps a limited number of variants: ${gone}, the oldest, was removed.`);
+  serve(name, text, served);
+}
+
+/** A name for a spec that comes from elsewhere: no other spec of the visitor has it. */
+export function freeName(name: string, text: string): string {
+  const taken = (one: string) => preferences.specs.some(spec => spec.name === one && spec.text !== text);
+  let free = name;
+  for (let number = 2; taken(free); number++) free = `${name} ${number}`;
+  return free;
 }
 
 /** Name in the list of a variant of the server. */

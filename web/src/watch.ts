@@ -2,12 +2,12 @@
 
 import { Board } from './board';
 import { chart, COLOURS, type Series } from './chart';
-import { button, h, replace, select } from './dom';
+import { button, h, redraw, replace, select } from './dom';
 import { preferences } from './preferences';
 import { Session } from './session';
 import { talk } from './talk';
 import type { Answer } from './types';
-import { keepNet } from './variants';
+import { keepNet, variantChoices } from './variants';
 
 const EVERY = 5000;
 
@@ -50,7 +50,6 @@ export class WatchView {
   private timer = 0;
   private chosen = '';
   private generation = 0;
-  private shown: Shown | undefined;
 
   constructor(
     private readonly session: Session,
@@ -105,7 +104,7 @@ export class WatchView {
       );
       return;
     }
-    replace(
+    redraw(
       this.list,
       ...runs.map(run =>
         h(
@@ -136,7 +135,6 @@ export class WatchView {
     try {
       const shown = await talk.ask<Shown>({ type: 'run', run: chosen });
       if (chosen !== this.chosen) return;
-      this.shown = shown;
       this.draw(shown);
     } catch (error) {
       replace(this.body, h('p', { class: 'problem card' }, (error as Error).message));
@@ -144,6 +142,15 @@ export class WatchView {
   }
 
   private draw(shown: Shown): void {
+    const problem = h('p', { class: 'problem', role: 'alert' });
+    const play = () => {
+      problem.textContent = '';
+      this.play(shown).catch((error: Error) => {
+        problem.textContent = variantChoices().some(one => one.value === shown.variant)
+          ? error.message
+          : `The server does not have the variant ${shown.variant}: save its spec in ~/.config/variant-ai/specs and start the server again.`;
+      });
+    };
     const parts: HTMLElement[] = [
       h(
         'section',
@@ -158,8 +165,9 @@ export class WatchView {
           ])
         ),
         shown.net
-          ? button('Play against its newest net', () => void this.play(), { class: 'main' })
-          : h('p', { class: 'faint' }, 'There is no net to play against yet.')
+          ? button('Play against its newest net', play, { class: 'main' })
+          : h('p', { class: 'faint' }, 'There is no net to play against yet.'),
+        problem
       ),
     ];
     if (shown.generations.length) parts.push(this.games(shown));
@@ -177,7 +185,7 @@ export class WatchView {
         )
       )
     );
-    replace(this.body, ...parts);
+    redraw(this.body, ...parts);
   }
 
   private ladder(shown: Shown): HTMLElement {
@@ -216,13 +224,15 @@ export class WatchView {
 
   private games(shown: Shown): HTMLElement {
     const list = h('ul', { class: 'rungames' });
-    const open = async (generation: number) => {
-      this.generation = generation;
+    const open = async (generation: number, first = 0) => {
       try {
-        const answer = await talk.ask({ type: 'games', run: shown.name, generation });
+        const answer = await talk.ask({ type: 'games', run: shown.name, generation, first });
         const games = answer.games as RunGame[];
-        replace(
-          list,
+        const next = first + games.length;
+        more.hidden = !games.length || next >= Number(answer.count);
+        more.onclick = () => void open(generation, next);
+        if (!first) replace(list);
+        list.append(
           ...games.map(game =>
             h(
               'li',
@@ -239,28 +249,30 @@ export class WatchView {
         replace(list, h('li', { class: 'problem' }, (error as Error).message));
       }
     };
+    const more = h('button', { type: 'button', hidden: true }, 'More games');
     const newest = shown.generations[shown.generations.length - 1];
     const chosen = this.generation || newest;
     void open(chosen);
     const choice = select(
       [...shown.generations].reverse().map(number => ({ value: String(number), text: `generation ${number}` })),
       String(chosen),
-      value => void open(Number(value)),
+      value => {
+        this.generation = Number(value);
+        void open(this.generation);
+      },
       { 'aria-label': 'Generation' }
     );
     return h(
       'section',
       { class: 'card' },
       h('h2', {}, 'Games of self-play'),
-      h('div', { class: 'replay' }, this.replay.element, h('div', {}, choice, list))
+      h('div', { class: 'replay' }, this.replay.element, h('div', {}, choice, list, more))
     );
   }
 
-  private async play(): Promise<void> {
-    const shown = this.shown;
-    if (!shown?.variant) return;
+  private async play(shown: Shown): Promise<void> {
+    await this.session.open(shown.variant ?? '');
     preferences.setPlay('net', `run:${shown.name}`);
-    await this.session.open(shown.variant);
     this.navigate('/');
   }
 }

@@ -1,0 +1,337 @@
+"""Games on the page over reloads, other variants, other tabs, and answers that fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from page_driver import CHROMIUM, SPEC, Server, Table, browser_page, choose_opponent
+
+pytest.importorskip("starlette", reason="needs the extra `web`")
+pytest.importorskip("playwright", reason="needs playwright")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    running = Server()
+    yield running
+    running.close()
+
+
+def open_page(page: Any, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector("cg-board piece")
+
+
+def status(page: Any, text: str) -> None:
+    """Wait until the status of the game is this text."""
+    page.locator("p.status", has_text=text).first.wait_for()
+
+
+def type_move(page: Any, move: str) -> None:
+    page.get_by_label("Type a move").fill(move)
+    page.keyboard.press("Enter")
+
+
+class Wire:
+    """The page's messages: counts them by type, and answers some of them with an error."""
+
+    def __init__(self, page: Any) -> None:
+        self.failing: set[str] = set()
+        self.count: dict[str, int] = {}
+        page.route_web_socket("**/talk", self._route)
+
+    def _route(self, socket: Any) -> None:
+        server = socket.connect_to_server()
+
+        def passed(text: str) -> None:
+            message = json.loads(text)
+            kind = message["type"]
+            self.count[kind] = self.count.get(kind, 0) + 1
+            if kind in self.failing:
+                socket.send(json.dumps({"id": message["id"], "error": f"no {kind} today"}))
+            else:
+                server.send(text)
+
+        socket.on_message(passed)
+
+
+def play_duck(page: Any, server: Server) -> None:
+    open_page(page, f"{server.address}variant")
+    page.locator("textarea.code").fill(SPEC.with_name("duck.yaml").read_text())
+    page.get_by_text("moves in the start position").wait_for()
+    page.get_by_role("button", name="Play it").click()
+    status(page, "Your move.")
+
+
+def test_the_hands_are_those_of_the_variant(server: Server) -> None:
+    from variant_ai import Position
+
+    with browser_page() as page:
+        open_page(page, f"{server.address}?variant=crazyhouse")
+        for variant in ("shogi", "minishogi", "crazyhouse", "chess", "dobutsu"):
+            page.get_by_label("Variant").select_option(variant)
+            page.wait_for_function(
+                "name => new URL(location).searchParams.get('variant') === name", arg=variant
+            )
+            status(page, "Your move.")
+            hands = Position(variant).spec.hands
+            count = len(hands.order) if hands else 0
+            for pocket in range(2):
+                slots = page.locator(".pocket").nth(pocket).locator(".slot")
+                assert slots.count() == count or not slots.first.is_visible()
+                letters = [one.get_attribute("data-role")[0] for one in slots.all()]
+                if hands:
+                    assert letters == [one.lower() for one in hands.order], variant
+
+
+def test_a_reload_keeps_side_and_end(server: Server) -> None:
+    with browser_page() as page:
+        open_page(page, f"{server.address}?variant=crazyhouse")
+        choose_opponent(page, "random", "nodes:1")
+        page.get_by_label("Clock").select_option("600+5")
+        page.get_by_label("You are").select_option("1")
+        table = Table(page, 8, 8)
+        table.wait(1)
+        type_move(page, "e7e5")
+        table.wait(3)
+        before = table.moves
+        page.reload()
+        status(page, "Your move.")
+        page.wait_for_timeout(700)  # an engine that plays our side would have moved
+        assert table.moves == before
+        assert page.get_by_label("You are").input_value() == "1"
+        assert page.locator(".orientation-black").count() > 0
+        assert page.locator(".clock").count() == 2
+        page.get_by_role("button", name="Resign").click()
+        status(page, "1-0, resignation")
+        page.reload()
+        status(page, "1-0, resignation")
+        assert page.get_by_role("button", name="Resign").is_disabled()
+        page.get_by_role("button", name="Take back").click()
+        status(page, "Your move.")
+        assert len(table.moves) == 1
+        page.get_by_role("link", name="Analyse").click()
+        page.wait_for_url("**/analyse?**")
+        page.reload()
+        page.wait_for_selector("cg-board piece")
+        page.get_by_role("link", name="Play").click()
+        status(page, "Your move.")
+        assert len(table.moves) == 1
+
+
+def test_another_game_of_the_session_begins_again(server: Server) -> None:
+    with browser_page() as page:
+        open_page(page, f"{server.address}?variant=crazyhouse")
+        page.get_by_role("button", name="Resign").click()
+        status(page, "0-1, resignation")
+        page.get_by_role("link", name="New variant").click()
+        page.locator("textarea.code").fill(SPEC.read_text())
+        page.get_by_text("moves in the start position").wait_for()
+        page.get_by_role("button", name="Play it").click()
+        status(page, "Your move.")
+        assert page.get_by_role("button", name="Resign").is_enabled()
+        page.go_back()  # to the editor, then to the game that was resigned
+        page.go_back()
+        status(page, "0-1, resignation")
+        assert "crazyhouse" in page.url
+
+
+def test_a_search_that_fails_is_reported_and_waits(server: Server) -> None:
+    with browser_page() as page:
+        wire = Wire(page)
+        open_page(page, f"{server.address}?variant=crazyhouse")
+        choose_opponent(page, "random", "nodes:1")
+        wire.failing.add("search")
+        table = Table(page, 8, 8)
+        table.play("e2e4")
+        status(page, "no search today")
+        page.wait_for_timeout(500)
+        assert wire.count["search"] == 1
+        wire.failing.clear()
+        page.get_by_role("button", name="Try again").click()
+        table.wait(2)
+        assert page.get_by_role("button", name="Try again").is_hidden()
+
+
+def test_the_analysis_begins_again_after_a_search_that_fails(server: Server) -> None:
+    with browser_page() as page:
+        wire = Wire(page)
+        wire.failing.add("search")
+        open_page(page, f"{server.address}analyse?variant=crazyhouse")
+        status(page, "no search today")
+        wire.failing.clear()
+        page.locator(".lines-of-play li").first.wait_for()
+
+
+def test_the_moves_outlast_answers_that_fail(server: Server) -> None:
+    game = "variant=crazyhouse&moves=e2e4+e7e5+g1f3"
+    with browser_page() as page:
+        wire = Wire(page)
+        open_page(page, f"{server.address}analyse?{game}")
+        table = Table(page, 8, 8)
+        wire.failing.add("position")
+        page.get_by_role("button", name="Back", exact=True).click()
+        status(page, "no position today")
+        assert len(table.moves) == 3
+        page.reload()
+        page.get_by_role("heading", name="This game could not be opened").wait_for()
+        assert len(table.moves) == 3
+        wire.failing.clear()
+        page.get_by_role("button", name="Try again").click()
+        page.wait_for_selector("cg-board piece")
+        assert page.locator(".move").count() == 3
+
+
+def test_moves_with_walls_are_opened_again(server: Server) -> None:
+    with browser_page() as page:
+        play_duck(page, server)
+        page.get_by_label("You are").select_option("both")
+        table = Table(page, 8, 8)
+        for count, move in enumerate(("e2e4,e4e5", "d7d5,d5e6"), 1):
+            type_move(page, move)
+            table.wait(count)
+        page.reload()
+        status(page, "Your move.")
+        assert table.moves == ["e2e4,e4e5", "d7d5,d5e6"]
+        assert page.locator(".move").count() == 2
+
+
+def test_a_promotion_with_a_wall_is_asked_for_both(server: Server) -> None:
+    fen = "4k3/P7/8/8/8/8/8/4K3 w - - 0 1"
+    with browser_page() as page:
+        play_duck(page, server)
+        page.get_by_text("Position and game as text").click()
+        page.get_by_label("FEN").fill(fen)
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => new URL(location).searchParams.has('fen')")
+        page.get_by_label("You are").select_option("both")
+        page.wait_for_timeout(500)
+        table = Table(page, 8, 8)
+        table.click("a7")
+        table.click("a8")
+        page.locator("dialog.promotion button").nth(1).click()
+        page.locator(".prompt").wait_for()
+        table.click("d4")
+        table.wait(1)
+        assert table.moves[0].startswith("a7a8") and table.moves[0].endswith(",a8d4")
+
+
+def test_two_tabs_keep_what_the_other_has_saved(server: Server) -> None:
+    with browser_page() as page:
+        open_page(page, f"{server.address}?variant=crazyhouse")
+        other = page.context.new_page()
+        open_page(other, f"{server.address}variant")
+        other.locator("textarea.code").fill(SPEC.read_text())
+        other.get_by_text("moves in the start position").wait_for()
+        other.get_by_role("button", name="Play it").click()
+        status(other, "Your move.")
+        page.get_by_role("button", name="Light or dark").click()
+        kept = json.loads(page.evaluate("localStorage.getItem('variant-ai')"))
+        assert [one["name"] for one in kept["specs"]] == ["corridor"]
+        assert kept["theme"] == "dark"
+        page.goto(f"{server.address}?variant=mine:corridor")
+        status(page, "Your move.")
+
+
+def test_a_pasted_game_keeps_its_end_and_its_players(server: Server) -> None:
+    text = '[White "Ada"]\n[Black "Bob"]\n[Result "0-1"]\n\n{A start} 1. e4 {Bold} e5 2. Nf3 0-1'
+    with browser_page() as page:
+        wire = Wire(page)
+        open_page(page, f"{server.address}?variant=chess")
+        page.get_by_text("Position and game as text").click()
+        page.get_by_label("A game as PGN").fill(text)
+        page.get_by_role("button", name="Open this game").click()
+        status(page, "0-1, as the pasted game says")
+        assert page.locator(".comment").all_inner_texts() == ["A start", "Bold"]
+        assert page.locator(".player strong").all_inner_texts() == ["Bob", "Ada"]
+        page.wait_for_timeout(400)
+        assert "search" not in wire.count
+        page.evaluate(
+            "() => { navigator.clipboard.writeText = async text => { window.copied = text; } }"
+        )
+        page.get_by_role("button", name="Copy PGN").click()
+        page.locator(".notice", has_text="Copied").wait_for()
+        pgn = page.evaluate("window.copied")
+        assert '[White "Ada"]' in pgn and '[Result "0-1"]' in pgn
+        page.evaluate(
+            "() => { navigator.clipboard.writeText = async () => { throw Error('no'); } }"
+        )
+        page.get_by_role("button", name="Copy FEN").click()
+        field = page.get_by_label("Text to copy")
+        assert " w KQkq" in field.input_value() or " b KQkq" in field.input_value()
+        page.get_by_role("button", name="Close").click()
+        page.get_by_label("A game as PGN").fill("1. e4 " * 100_000)
+        page.get_by_role("button", name="Open this game").click()
+        page.locator(".problem", has_text="too long").wait_for()
+
+
+def test_a_lost_spec_is_sent_again() -> None:
+    first = Server()
+    with browser_page() as page:
+        play_duck(page, first)
+        choose_opponent(page, "random", "nodes:1")
+        first.kill()
+        page.get_by_text("The server does not answer").wait_for()
+        second = Server(port=first.port)
+        try:
+            type_move(page, "e2e4,e4e5")
+            Table(page, 8, 8).wait(2)
+        finally:
+            second.close()
+
+
+def test_a_rejected_page_says_why() -> None:
+    server = Server("--allow-visitors", "1")
+    with browser_page() as page, closing(server):
+        open_page(page, server.address)
+        other = page.context.new_page()
+        other.goto(server.address)
+        other.locator(".banner", has_text="too many visitors").wait_for()
+        page.goto("about:blank")
+        other.wait_for_selector("cg-board piece")
+
+
+def test_controls_keep_the_focus_when_they_are_drawn_again(server: Server) -> None:
+    focused = "() => document.activeElement.getAttribute('data-control')"
+    with browser_page() as page:
+        open_page(page, f"{server.address}?variant=crazyhouse")
+        page.get_by_label("Variant").focus()
+        page.get_by_label("Variant").select_option("minishogi")
+        page.wait_for_url("**variant=minishogi**")
+        status(page, "Your move.")
+        assert page.evaluate(focused) == "variant"
+        page.get_by_role("link", name="Analyse").click()
+        line = page.locator(".lines-of-play button").first
+        line.focus()
+        page.wait_for_timeout(1000)  # reports arrive three times a second
+        assert line.evaluate("one => one === document.activeElement")
+
+
+def test_the_editor_draws_changed_colours(server: Server) -> None:
+    with browser_page() as page:
+        open_page(page, f"{server.address}variant")
+        text = page.locator("textarea.code")
+        spec = SPEC.with_name("duck.yaml").read_text() + "drawing: {pieces: discs, inks: [%s]}\n"
+        look = (
+            "() => getComputedStyle(document.querySelector('piece.p-piece.black')).backgroundImage"
+        )
+        pictures = []
+        for inks in ("'#aa0000', '#00aa00'", "'#aa0000', '#0000aa'"):
+            text.fill(spec % inks)
+            page.get_by_text("Checking").wait_for()
+            page.get_by_text("Duck: ").wait_for()
+            page.wait_for_timeout(300)
+            pictures.append(page.evaluate(look))
+        assert pictures[0] != pictures[1]
+
+
+def test_janggi_can_pass_in_analyse(server: Server) -> None:
+    with browser_page() as page:
+        open_page(page, f"{server.address}analyse?variant=janggi")
+        page.get_by_role("button", name="Pass").click()
+        page.wait_for_function("() => document.querySelectorAll('.move').length === 1")
