@@ -18,6 +18,8 @@ export interface Greeting extends Answer {
   version: string;
   variants: VariantName[];
   nets: Record<string, string>;
+  /** The variants of each net that is not for all. */
+  net_variants: Record<string, string[]>;
   players: string[];
   runs: boolean;
   limits: { nodes: number; seconds: number; moves: number; message?: number };

@@ -69,8 +69,11 @@ export function netChoices(variant: string): Choice[] {
 }
 
 function shippedNets(variant: string): Choice[] {
-  const nets = Object.entries(greeting?.nets ?? {}).map(([value, text]) => ({ value, text }));
-  return hasNet(variant) ? nets : nets.filter(one => one.value !== 'packaged');
+  const name = variant.replace(/^mine:/, '');
+  return Object.entries(greeting?.nets ?? {})
+    .filter(([net]) => net !== 'packaged' || hasNet(variant))
+    .filter(([net]) => greeting?.net_variants[net]?.includes(name) ?? true)
+    .map(([value, text]) => ({ value, text }));
 }
 
 /** Name of a variant on the server: specs of the visitor are sent first. */
