@@ -56,7 +56,7 @@ def whole(path: Path) -> Iterator[Path]:
 def rename(old: Path, new: Path) -> None:
     """Rename a file, in place of one that is there, or a folder.
 
-    Windows refuses that while another program reads the file, or one in the folder, which lasts a moment:
+    On Windows that fails while another program reads the file, or one in the folder, which lasts a moment:
     it is tried again for a second. Raises OSError.
     """
     for _ in range(ATTEMPTS - 1 if WINDOWS else 0):

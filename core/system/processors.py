@@ -14,7 +14,7 @@ _OWN_CGROUP = Path("/proc/self/cgroup")
 def processors() -> int:
     """Return the number of processors that this process may use, at least 1.
 
-    A container's quota counts (`docker --cpus=2`): it has the time of so many, on whichever they are.
+    A container's quota counts (Docker's `--cpus`): it has the time of so many, on whichever they are.
     """
     if hasattr(os, "sched_getaffinity"):
         usable = len(os.sched_getaffinity(0))

@@ -117,7 +117,7 @@ def time_net(arm: str, runs: Planned, lock: Any, *, run_missing: bool) -> ArmRun
         except CommandError as error:
             return ArmRuns(arm, (), (), (error.message,))
         if len(timings) != 1:
-            given = f"{len(timings)} nets or evaluators; an arm times one net with one evaluator"
+            given = f"{counted(len(timings), 'timing')}; an arm times one net with one evaluator"
             return ArmRuns(arm, (), (), (given,))
         (timing,) = timings
         folder.mkdir(exist_ok=True)
