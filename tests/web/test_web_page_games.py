@@ -291,7 +291,7 @@ def test_a_rejected_page_says_why() -> None:
         open_page(page, server.address)
         other = page.context.new_page()
         other.goto(server.address)
-        other.locator(".banner", has_text="too many visitors").wait_for()
+        other.locator(".banner", has_text="Too many pages are open").wait_for()
         page.goto("about:blank")
         other.wait_for_selector("cg-board piece")
 
