@@ -53,17 +53,24 @@ class Row:
     goal: int
 
 
-def search_of(variant: str, fen: str | None, memory_mb: int) -> tuple[Search, Game]:
+def search_of(
+    variant: str, fen: str | None, memory_mb: int, *, bare: bool = False
+) -> tuple[Search, Game]:
+    """Return a search and a game. bare: without the search for mates and material at leaves."""
     spec = registry().variant(variant)
     rules = registry().rules(spec)
     encoder = Encoder(spec)
     evaluator = UniformEvaluator(encoder.shape, encoder.actions)
-    search = Search(spec, evaluator, SearchParams.of(spec, memory_mb=memory_mb), rules=rules)
+    ahead = {"look_for_mates": False, "look_for_material": False} if bare else {}
+    params = SearchParams.of(spec, memory_mb=memory_mb, **ahead)
+    search = Search(spec, evaluator, params, rules=rules)
     return search, Game(rules, fen)
 
 
-def measure(variant: str, name: str, fen: str | None, goal: int, simulations: int, n: int) -> Row:
-    search, game = search_of(variant, fen, 1024)
+def measure(
+    variant: str, name: str, fen: str | None, goal: int, simulations: int, n: int, bare: bool
+) -> Row:
+    search, game = search_of(variant, fen, 1024, bare=bare)
     rates, processor = [], 0.0
     with search:
         for turn in range(n + 1):
@@ -124,12 +131,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--simulations", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--bare", action="store_true", help="without the search for mates and material at leaves"
+    )
     parser.add_argument("--big", type=int, metavar="NODES", help="also measure stops and reuse")
     options = parser.parse_args()
     head = ("position", "best/s", "median/s", "processor/s", "goal", "depth", "nodes", "bytes/node")
     print(f"{head[0]:<26}" + "".join(f"{word:>13}" for word in head[1:]))
     for variant, name, fen, goal in POSITIONS:
-        row = measure(variant, name, fen, goal, options.simulations, options.rounds)
+        row = measure(variant, name, fen, goal, options.simulations, options.rounds, options.bare)
         cells = (max(row.rates), statistics.median(row.rates), row.processor, row.goal)
         print(
             f"{row.what:<26}"
