@@ -22,6 +22,7 @@ import statistics
 import threading
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from variant_ai.cli.common.console import run_script
 from variant_ai.core.encoding import Encoder
@@ -61,7 +62,7 @@ def search_of(
     rules = registry().rules(spec)
     encoder = Encoder(spec)
     evaluator = UniformEvaluator(encoder.shape, encoder.actions)
-    ahead = {"look_for_mates": False, "look_for_material": False} if bare else {}
+    ahead: dict[str, Any] = {"look_for_mates": False, "look_for_material": False} if bare else {}
     params = SearchParams.of(spec, memory_mb=memory_mb, **ahead)
     search = Search(spec, evaluator, params, rules=rules)
     return search, Game(rules, fen)
