@@ -147,13 +147,15 @@ def _require_free(name: str, taken: Collection[str], option: str) -> None:
     """Raise SettingError if the page has another opponent of a name, which it would play instead."""
     from variant_ai.core.web.work_room import NETS, RUN
 
-    how = "NAME=FILE" if option.startswith("--net") else "PLAYER;name=NAME"
+    accepted = "NAME=FILE" if option.startswith("--net") else "PLAYER;name=NAME"
     if name in NETS or name in taken:
         raise SettingError(
-            f"{option}: the page has another opponent {name}; give this one a name of its own, {how}"
+            f"{option}: the page has another opponent {name}; give this one a name of its own, {accepted}"
         )
     if name.startswith(RUN):
-        raise SettingError(f"{option}: {RUN} begins the names of runs; write another name, {how}")
+        raise SettingError(
+            f"{option}: {RUN} begins the names of runs; write another name, {accepted}"
+        )
 
 
 def _players(given: tuple[str, ...], nets: Collection[str]) -> dict[str, str]:

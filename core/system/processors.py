@@ -14,7 +14,7 @@ _OWN_CGROUP = Path("/proc/self/cgroup")
 def processors() -> int:
     """Return the number of processors that this process may use, at least 1.
 
-    A container's quota counts (Docker's `--cpus`): it has the time of so many, on whichever they are.
+    In a container the quota counts (Docker's `--cpus`), although the container sees more processors.
     """
     if hasattr(os, "sched_getaffinity"):
         usable = len(os.sched_getaffinity(0))

@@ -46,7 +46,7 @@ class MessageKind:
 
 MESSAGES: dict[str, MessageKind] = {
     "hello": MessageKind(
-        "What the server offers.",
+        "The server's variants, nets, players and limits.",
         "`version`, `variants`, `nets`, `net_variants`, `players`, `runs`, `limits`",
         {},
     ),
@@ -216,8 +216,8 @@ class MessageError(DataError):
 
 
 def read_message(text: str, limits: VisitorLimits) -> ClientMessage:
-    """Parse and check a message of the page. Raises DataError that names what is wrong, MessageError
-    if the message has an id."""
+    """Parse and check a message of the page. Raises MessageError, which has the id of the message, for a
+    mistake in it; DataError if no id can be read."""
     if len(text) > limits.message:
         reason = f"a message has at most {limits.message} characters, this one has {len(text)}"
         id = _id_of_long(text)

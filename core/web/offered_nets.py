@@ -21,7 +21,7 @@ class OfferedNet:
     @classmethod
     def read(cls, path: Path) -> OfferedNet:
         """Return a net with the variants that its files name, none if they cannot be read: then the
-        search says what is wrong with it."""
+        search reports the mistake."""
         try:
             return cls(path, sorted(_variants(path)))
         except (DataError, OSError):

@@ -143,8 +143,8 @@ class Visitor:
         # one that was stopped ends soon, and a page asks for several kinds at a time
         mine = [one for one in self._searches.values() if one.kind == kind and not one.job.stopped]
         if len(mine) >= most:
-            what = "searches" if kind == "search" else f"questions of the type {kind}"
-            raise MessageError(id, f"at most {most} {what} may be open at a time")
+            kinds = "searches" if kind == "search" else f"questions of the type {kind}"
+            raise MessageError(id, f"at most {most} {kinds} may be open at a time")
         weak = message.fields.get("elo") if kind == "search" else None
 
         def on_answer(answer: dict[str, Any]) -> None:

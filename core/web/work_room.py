@@ -108,7 +108,7 @@ class WorkRoom:
     # --- variants ------------------------------------------------------------------------------
 
     async def greeting(self) -> dict[str, Any]:
-        """Return what a page needs first: version, variants, nets, limits. `net_variants` has the
+        """Return version, variants, nets and limits for a new page. `net_variants` has the
         variants of each net that is not of all; `message` the characters of the longest message."""
         limits = self.settings.limits
         return {

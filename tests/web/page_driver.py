@@ -30,6 +30,11 @@ ADDRESS = re.compile(r"the page is at (http://\S+)")
 START_SECONDS = 60.0
 
 
+def open_page(page: Any, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector("cg-board piece")
+
+
 class Server:
     """`variant-ai web` as a process."""
 

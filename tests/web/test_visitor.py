@@ -1,4 +1,4 @@
-"""One visitor with a room of the test's own: what is answered when something fails behind it."""
+"""One visitor with a room of the test's own: answers when something fails behind it."""
 
 from __future__ import annotations
 

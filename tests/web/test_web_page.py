@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_driver import CHROMIUM, SPEC, Server, Table, browser_page, choose_opponent, whole_game
+from page_driver import (
+    CHROMIUM,
+    SPEC,
+    Server,
+    Table,
+    browser_page,
+    choose_opponent,
+    open_page,
+    whole_game,
+)
 
 pytest.importorskip("starlette", reason="needs the extra `web`")
 pytest.importorskip("playwright", reason="needs playwright")
@@ -24,11 +33,6 @@ def server() -> Iterator[Server]:
     running = Server()
     yield running
     running.close()
-
-
-def open_page(page: Any, address: str) -> None:
-    page.goto(address)
-    page.wait_for_selector("cg-board piece")
 
 
 def win(page: Any, position: Any, nodes: int, **how: Any) -> Table:

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from page_driver import CHROMIUM, SPEC, Server, Table, browser_page, choose_opponent
+from page_driver import CHROMIUM, SPEC, Server, Table, browser_page, choose_opponent, open_page
 
 pytest.importorskip("starlette", reason="needs the extra `web`")
 pytest.importorskip("playwright", reason="needs playwright")
@@ -20,11 +20,6 @@ def server() -> Iterator[Server]:
     running = Server()
     yield running
     running.close()
-
-
-def open_page(page: Any, address: str) -> None:
-    page.goto(address)
-    page.wait_for_selector("cg-board piece")
 
 
 def status(page: Any, text: str) -> None:

@@ -107,7 +107,7 @@ class NetPlayer(Player):
         )
 
     def kill(self) -> None:
-        """Stop the search, which returns what it has; from any thread."""
+        """Stop the search, which returns its best move so far. May be called from any thread."""
         self._killed.set()
         threading.Thread(target=self._stop, name="kill", daemon=True).start()
 
