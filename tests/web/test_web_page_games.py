@@ -63,6 +63,15 @@ def play_duck(page: Any, server: Server) -> None:
     status(page, "Your move.")
 
 
+LETTERS_ARE = """expected => {
+  const pockets = [...document.querySelectorAll('.pocket')];
+  const shown = pockets.map(one => [...one.querySelectorAll('.slot')]
+    .filter(slot => slot.checkVisibility()).map(slot => slot.dataset.role[0]));
+  return JSON.stringify(shown) === JSON.stringify(expected);
+}"""
+"""True once the visible slots of both hands are of these pieces."""
+
+
 def test_the_hands_are_those_of_the_variant(server: Server) -> None:
     from variant_ai import Position
 
@@ -75,13 +84,9 @@ def test_the_hands_are_those_of_the_variant(server: Server) -> None:
             )
             status(page, "Your move.")
             hands = Position(variant).spec.hands
-            count = len(hands.order) if hands else 0
-            for pocket in range(2):
-                slots = page.locator(".pocket").nth(pocket).locator(".slot")
-                assert slots.count() == count or not slots.first.is_visible()
-                letters = [one.get_attribute("data-role")[0] for one in slots.all()]
-                if hands:
-                    assert letters == [one.lower() for one in hands.order], variant
+            expected = [one.lower() for one in hands.order] if hands else []
+            # the address may change a moment before the board
+            page.wait_for_function(LETTERS_ARE, arg=[expected, expected])
 
 
 def test_a_reload_keeps_side_and_end(server: Server) -> None:
