@@ -26,6 +26,7 @@ from typing import Any
 
 from variant_ai.cli.common.console import run_script
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import SettingError
 from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.move.limits import Limits
@@ -137,6 +138,8 @@ def main() -> None:
     )
     parser.add_argument("--big", type=int, metavar="NODES", help="also measure stops and reuse")
     options = parser.parse_args()
+    if min(options.simulations, options.rounds) < 1:
+        raise SettingError("--simulations and --rounds must be 1 or more")
     head = ("position", "best/s", "median/s", "processor/s", "goal", "depth", "nodes", "bytes/node")
     print(f"{head[0]:<26}" + "".join(f"{word:>13}" for word in head[1:]))
     for variant, name, fen, goal in POSITIONS:
