@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from variant_ai.core.train.run.training_data import Prepared
     from variant_ai.core.train.run.training_settings import TrainConfig
 
+POSITIONS = 20_000
+"""Validation positions to measure, unless `--limit` gives another number."""
+
 
 @click.command(
     epilog=examples(
@@ -67,8 +70,7 @@ if TYPE_CHECKING:
 @click.option(
     "--limit",
     type=COUNT,
-    default=20_000,
-    help="Maximum number of validation positions to measure.",
+    help=f"Maximum number of validation positions to measure, by default {POSITIONS:,}; implies --measure.",
 )
 @mates_option
 @replace_option
@@ -78,7 +80,7 @@ def command(
     beside: tuple[Path, ...],
     output: Path | None,
     measure: bool,
-    limit: int,
+    limit: int | None,
     mates: str | None,
     replace: bool,
     as_json: bool,
@@ -95,9 +97,9 @@ def command(
     from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
 
     if ReinforceFolder(run).exists():
-        if beside or measure or mates is not None:
+        if beside or measure or limit is not None or mates is not None:
             raise click.UsageError(
-                f"{run} is a run of self-play: its report takes no --beside, --measure and --mates"
+                f"{run} is a run of self-play: its report takes no --beside, --measure, --limit and --mates"
             )
         _print_written(run, _reinforce_report(run, output), as_json)
         return
@@ -116,7 +118,8 @@ def command(
     prepared = _open(run, rules)
     results = _results(run, config, net, checkpoint.state().step)
     encoder = Encoder(spec, config.net.head)
-    _measure(results, net, prepared, rules, encoder, limit, measure, mates)
+    again = measure or limit is not None
+    _measure(results, net, prepared, rules, encoder, limit or POSITIONS, again, mates)
     page = write_report(
         run,
         config,

@@ -135,8 +135,7 @@ def test_report_later_and_beside_another(run: Path, folder: Path, store: Path) -
     page = folder / "page.html"
     said = json.loads(
         succeed(
-            "report", moved, "--beside", run, "-o", page, "--mates", 3, "--measure",
-            "--limit", 40, "--json",
+            "report", moved, "--beside", run, "-o", page, "--mates", 3, "--limit", 40, "--json",
         ).stdout
     )  # fmt: skip
     assert said["report"] == str(page)

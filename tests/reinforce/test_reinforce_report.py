@@ -230,5 +230,6 @@ def test_the_command_reports_runs_of_self_play(tmp_path: Path, rules: Rules) -> 
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["report"] == str(tmp_path / "a.html")
     assert "report of a run of self-play" in (tmp_path / "a.html").read_text("utf-8")
-    found = CliRunner().invoke(cli, ["report", str(run), "--measure"])
-    assert found.exit_code == 2 and "--measure" in found.output
+    for option in (["--measure"], ["--limit", "10"]):
+        found = CliRunner().invoke(cli, ["report", str(run), *option])
+        assert found.exit_code == 2 and option[0] in found.output
