@@ -8,6 +8,7 @@ number and the repetitions that the net sees would start again.
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from variant_ai.core.rules.text.notation import Notation
     from variant_ai.core.spec.schema import VariantSpec
 
+NOTATIONS = {
+    "iccs": "variant_ai.core.rules.text.notation:IccsNotation",
+    "usi": "variant_ai.core.rules.text.usi_notation:UsiNotation",
+}
 LOOK_BACK = 40
 """Number of last positions in which a FEN is looked for."""
 DEEPEST_PERFT = 200
@@ -58,8 +63,7 @@ class CurrentGame:
     def __init__(self, rules: Rules, judge: CycleJudge | None = None) -> None:
         """judge: detects perpetual chases, see `Game`."""
         from variant_ai.core.rules.game import Game
-        from variant_ai.core.rules.text.notation import IccsNotation, UciNotation
-        from variant_ai.core.rules.text.usi_notation import UsiNotation
+        from variant_ai.core.rules.text.notation import UciNotation
 
         self.rules = rules
         self._judge = judge
@@ -71,8 +75,7 @@ class CurrentGame:
         """Plies of the game before the position of the client's FEN."""
         self._words: list[str] = []
         """The client's moves since its FEN."""
-        known: tuple[Notation, ...] = (UciNotation(), IccsNotation(), UsiNotation())
-        self._notations = {notation.name: notation for notation in known}
+        self._notations: dict[str, Notation] = {"uci": UciNotation()}
 
     @property
     def key(self) -> int:
@@ -87,7 +90,7 @@ class CurrentGame:
     def set(self, command: SetPosition, *, notation: str = "uci", continues: bool = False) -> None:
         """Set up a position.
 
-        notation: that of the client's moves, `uci`, `iccs` or `usi`. continues: a FEN that continues the
+        notation: that of the client's moves, see `Dialect.notation`. continues: a FEN that continues the
         current game keeps its history. Raises FenError, and MoveError with the illegal ply.
         """
         before, state = list(self.game.moves), (self._fen, self._offset, self._words)
@@ -116,8 +119,14 @@ class CurrentGame:
 
     def read_moves(self, words: Iterable[str], notation: str = "uci") -> tuple[int, ...]:
         """Read moves that are legal in the current position. Raises MoveError."""
-        reader = self._notations[notation]
+        reader = self._notation(notation)
         return tuple(reader.read(self.rules, self.game.position, word) for word in words)
+
+    def _notation(self, name: str) -> Notation:
+        """The notation of a dialect, loaded when it is first used."""
+        if name not in self._notations:
+            self._notations[name] = pkgutil.resolve_name(NOTATIONS.get(name, name))()
+        return self._notations[name]
 
     def perft(self, depth: int, stopped: Callable[[], bool]) -> Iterator[tuple[str, int]]:
         """Yield each legal move (UCI text) and the number of leaves below it, until stopped."""
@@ -147,7 +156,7 @@ class CurrentGame:
         from variant_ai.core.rules.game import Game
 
         game = Game(self.rules, command.fen, judge=self._judge)
-        self._push(game, self._notations[notation], command.moves)
+        self._push(game, self._notation(notation), command.moves)
         self.game = game
         self._fen, self._offset, self._words = command.fen, 0, list(command.moves)
 
@@ -160,7 +169,7 @@ class CurrentGame:
             same += 1
         while self.game.ply > self._offset + same:
             self.game.pop()
-        self._push(self.game, self._notations[notation], words[same:])
+        self._push(self.game, self._notation(notation), words[same:])
         self._words = list(words)
 
     def _push(self, game: Game, notation: Notation, words: Sequence[str]) -> None:

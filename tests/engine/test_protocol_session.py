@@ -23,11 +23,13 @@ from variant_ai.core.engine.line_io import InputLine, LineWriter
 from variant_ai.core.engine.protocols.engine_options import Option
 from variant_ai.core.engine.protocols.uci import Dialect, Identity
 from variant_ai.core.engine.session import Session
+from variant_ai.core.errors import MoveError
 from variant_ai.core.factories import DIALECTS
 from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.rules.position import Position
+from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.search.interface import BaseSearch
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system import compilation_progress as compilation
@@ -319,6 +321,32 @@ def test_a_protocol_is_added_by_one_class(monkeypatch: pytest.MonkeyPatch) -> No
     with hello() as client:
         client.send("position startpos", "go nodes 5")
         assert not client.until("bestmove")[-1].startswith("bestmove plain ")
+
+
+class Shouted(UciNotation):
+    """UCI moves in capitals, which UCI has for pieces alone."""
+
+    name = "shouted"
+
+    def read(self, rules: Rules, position: Position, text: str) -> int:
+        if text != text.upper():
+            raise MoveError(f"{text!r} is whispered")
+        return super().read(rules, position, text.lower())
+
+
+class Loud(Plain):
+    name = "loud"
+    notation = f"{__name__}:Shouted"
+
+
+def test_a_protocol_brings_its_notation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(DIALECTS._targets, "loud", Loud)
+    with Client(protocol="loud") as client:
+        client.ask("hello", until="hellook")
+        client.send("position startpos moves E2E4 E7E5", "go nodes 5 searchmoves G1F3")
+        assert client.until("bestmove")[-1] == "bestmove plain g1f3"
+        client.send("position startpos moves e2e4", "isready")
+        assert any("'e2e4' is whispered" in line for line in client.until("readyok"))
 
 
 def test_isready_is_answered_during_a_search_and_stop_gives_one_move() -> None:

@@ -108,16 +108,35 @@ def test_no_folder_is_crowded() -> None:
     assert crowded == {}
 
 
-def test_large_folders_list_their_modules() -> None:
+def test_large_folders_have_a_readme() -> None:
+    silent = [
+        folder.relative_to(ROOT).as_posix()
+        for folder in code_folders()
+        if len(modules_of(folder)) >= README_FROM and not (folder / "README.md").exists()
+    ]
+    assert silent == []
+
+
+def test_readmes_with_a_table_of_modules_list_all_of_them() -> None:
+    """Those of folders without a README of their own stand in the README above."""
     silent = []
-    for folder in code_folders():
-        modules = modules_of(folder)
-        name = folder.relative_to(ROOT).as_posix()
-        readme = folder / "README.md"
-        if len(modules) < README_FROM:
+    for readme in sorted({f"{folder}/README.md" for folder in code_folders()}):
+        text = Path(readme).read_text("utf-8") if Path(readme).exists() else ""
+        if not re.search(r"^\| module \|", text, re.MULTILINE):
             continue
-        text = readme.read_text("utf-8") if readme.exists() else ""
-        silent += [f"{name}: {module}" for module in modules if f"{module}.py" not in text]
+        room = Path(readme).parent
+        for folder in code_folders():
+            nearest = next(
+                path for path in (folder, *folder.parents) if (path / "README.md").exists()
+            )
+            if nearest == room:
+                place = "" if folder == room else f"{folder.relative_to(room).as_posix()}/"
+                whole = bool(place) and f"`{place}`" in text
+                silent += [
+                    f"{room.relative_to(ROOT).as_posix()}: {place}{module}.py"
+                    for module in modules_of(folder)
+                    if not whole and f"`{place}{module}.py`" not in text
+                ]
     assert silent == []
 
 

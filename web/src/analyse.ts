@@ -9,7 +9,7 @@ import { MoveList, mark, stepButtons } from './movelist';
 import { scoreText } from './play';
 import { preferences } from './preferences';
 import type { Session } from './session';
-import { talk, type Stream } from './talk';
+import { connection, type Stream } from './connection';
 import type { GameNode } from './tree';
 import { TreeBox } from './treebox';
 import { LayersBox } from './layers';
@@ -184,7 +184,7 @@ export class AnalyseView {
 
   private async run(node: GameNode, round: number): Promise<void> {
     for (let failures = 0; round === this.round; ) {
-      const stream = talk.stream(
+      const stream = connection.stream(
         {
           type: 'search',
           ...this.session.game(node),
@@ -238,7 +238,7 @@ export class AnalyseView {
     if (this.showPolicy && session.look) {
       const node = session.tree.current;
       try {
-        const answer = await talk.ask({ type: 'policy', ...session.game(), net: this.net });
+        const answer = await connection.ask({ type: 'policy', ...session.game(), net: this.net });
         if (node !== session.tree.current || !this.showPolicy) return;
         this.policyMoves = answer.policy as [string, number][];
       } catch (error) {
@@ -288,7 +288,7 @@ export class AnalyseView {
           const value = result === '1-0' ? 1 : result === '0-1' ? -1 : 0;
           node.score = { value, text: result };
         } else {
-          const answer = (await talk.ask({
+          const answer = (await connection.ask({
             type: 'search',
             ...this.session.game(node),
             net: this.net,

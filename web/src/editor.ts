@@ -4,7 +4,7 @@ import { Board } from './board';
 import { announce, button, field, h, replace, savedFile, select } from './dom';
 import { preferences } from './preferences';
 import type { Session } from './session';
-import { talk } from './talk';
+import { connection } from './connection';
 import type { Description, Position, Spec } from './types';
 import { keepOwn, textOf, variantChoices } from './variants';
 import { complete, type Completion } from './completion';
@@ -107,7 +107,7 @@ export class EditorView {
   private async begin(value: string): Promise<void> {
     if (!value) return;
     const text =
-      textOf(value) ?? String((await talk.ask({ type: 'source', variant: value })).text);
+      textOf(value) ?? String((await connection.ask({ type: 'source', variant: value })).text);
     const now = this.text.value;
     const isKept = now === this.untouched || preferences.specs.some(one => one.text === now);
     if (!isKept && !confirm('The text in the editor is not saved. Replace it?')) return;
@@ -139,7 +139,7 @@ export class EditorView {
     const asked = ++this.asked;
     const text = this.text.value;
     try {
-      const spec = await talk.spec(text);
+      const spec = await connection.spec(text);
       if (asked !== this.asked) return;
       this.checked = spec;
       this.draw(spec);
@@ -173,7 +173,7 @@ export class EditorView {
     const look = spec as unknown as Description;
     this.status.textContent = `${look.title}: ${spec.legal} moves in the start position`;
     this.board.setVariant({ ...look, net: false, notations: ['san'] });
-    void talk
+    void connection
       .ask<Position>({ type: 'position', variant: spec.variant })
       .then(position => this.board.setPosition(position, undefined, 'none'))
       .catch((error: Error) => (this.status.textContent = error.message));

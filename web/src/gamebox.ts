@@ -1,10 +1,10 @@
 // FEN, PGN, a typed move, sharing: what play and analysis have in common beside the board.
 
 import { button, copied, field, h, notice, savedFile } from './dom';
-import { linkTo } from './link';
+import { linkTo } from './share_link';
 import { preferences } from './preferences';
 import type { GameFacts, Session } from './session';
-import { talk } from './talk';
+import { connection } from './connection';
 
 /** A field to type a move in any notation of the variant. */
 export function moveBox(session: Session, play: (uci: string) => void): HTMLElement {
@@ -25,7 +25,7 @@ export function moveBox(session: Session, play: (uci: string) => void): HTMLElem
     const text = input.value.trim();
     if (!text) return;
     try {
-      const answer = await talk.ask({ type: 'line', ...session.game(), text });
+      const answer = await connection.ask({ type: 'line', ...session.game(), text });
       input.value = '';
       problem.textContent = '';
       play(String(answer.move));
@@ -118,7 +118,7 @@ export class GameBox {
 
   private async read(text: string): Promise<void> {
     const { session } = this;
-    const game = await talk.ask({ type: 'read', variant: session.variant, text });
+    const game = await connection.ask({ type: 'read', variant: session.variant, text });
     const moves = game.moves as string[];
     const [result, white, black] = [game.result, game.white, game.black].map(one => String(one ?? ''));
     const ended = result === '*' ? undefined : { result, reason: 'as the pasted game says' };
@@ -130,7 +130,7 @@ export class GameBox {
   private async pgn(): Promise<string> {
     const { session } = this;
     const names = this.names();
-    const answer = await talk.ask({
+    const answer = await connection.ask({
       type: 'pgn',
       ...session.game(session.tree.current.end),
       notation: session.notation,

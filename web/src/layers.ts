@@ -3,7 +3,7 @@
 import { button, disclosure, field, h, replace, select } from './dom';
 import { picture } from './planes';
 import type { Session } from './session';
-import { talk } from './talk';
+import { connection } from './connection';
 
 interface LayerAnswer {
   layers: { name: string; channels: number }[];
@@ -56,7 +56,7 @@ export class LayersBox {
   }
 
   private ask(net: string): Promise<LayerAnswer> {
-    return talk.ask({ type: 'layer', ...this.session.game(), net, layer: this.layer });
+    return connection.ask({ type: 'layer', ...this.session.game(), net, layer: this.layer });
   }
 
   private draw(answer: LayerAnswer): void {

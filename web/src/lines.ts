@@ -4,7 +4,7 @@
 import { button, h, replace } from './dom';
 import { scoreText } from './play';
 import type { Session } from './session';
-import { talk } from './talk';
+import { connection } from './connection';
 import type { GameNode } from './tree';
 import type { Line, SearchAnswer } from './types';
 
@@ -51,7 +51,7 @@ export class LinesBox {
     if (this.writing) return;
     this.writing = true;
     try {
-      const found = await talk.ask({
+      const found = await connection.ask({
         type: 'line',
         ...this.session.game(node),
         notation: this.session.notation,

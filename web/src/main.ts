@@ -3,12 +3,12 @@
 import { AnalyseView } from './analyse';
 import { button, h, replace } from './dom';
 import { EditorView } from './editor';
-import { carriesVariant, variantOfLink } from './link';
+import { carriesVariant, variantOfLink } from './share_link';
 import { PlayView } from './play';
 import { HelpView } from './help';
 import { preferences } from './preferences';
 import { factsOf, movesOf, Session } from './session';
-import { talk } from './talk';
+import { connection } from './connection';
 import { greet, serverName, usualVariant, variantChoices } from './variants';
 import { WatchView } from './watch';
 
@@ -197,8 +197,8 @@ async function begin(): Promise<void> {
 
 applyTheme();
 replace(document.getElementById('app')!, header(), banner, main);
-talk.onstate = showConnection;
-talk.connect();
+connection.onstate = showConnection;
+connection.connect();
 window.addEventListener('popstate', () => void show());
 document.addEventListener('keydown', step);
 void begin();

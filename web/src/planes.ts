@@ -2,7 +2,7 @@
 
 import { button, disclosure, h, replace } from './dom';
 import type { Session } from './session';
-import { talk } from './talk';
+import { connection } from './connection';
 
 const CELL = 6;
 
@@ -31,7 +31,7 @@ export class PlanesBox {
   private async open(): Promise<void> {
     const node = this.session.tree.current;
     try {
-      const answer = await talk.ask({ type: 'planes', ...this.session.game(), net: this.net() });
+      const answer = await connection.ask({ type: 'planes', ...this.session.game(), net: this.net() });
       if (node !== this.session.tree.current) return;
       this.problem.textContent = '';
       const files = answer.files as number;

@@ -7,7 +7,7 @@ import { GameBox, chooseNotation, moveBox, notationChoices } from './gamebox';
 import { MoveList, stepButtons } from './movelist';
 import { preferences } from './preferences';
 import type { Session } from './session';
-import { talk, type Stream } from './talk';
+import { connection, type Stream } from './connection';
 import type { SearchAnswer } from './types';
 import type { GameTree } from './tree';
 import { listName, opponentChoices, searchLimit, serverName, variantChoices } from './variants';
@@ -178,7 +178,7 @@ export class PlayView {
 
   /** Have the net loaded while the first move is thought about. */
   private warm(): void {
-    talk
+    connection
       .ask({ type: 'policy', ...this.session.game(this.session.tree.root), net: this.net })
       .catch(() => undefined);
   }
@@ -243,7 +243,7 @@ export class PlayView {
       [kind]: Math.min(Number(wanted), most),
     };
     if (this.clock && kind !== 'elo') message.clock = this.clock.message(session.position!.turn);
-    const stream = talk.stream(message);
+    const stream = connection.stream(message);
     this.thinking = stream;
     this.draw();
     try {

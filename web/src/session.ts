@@ -2,7 +2,7 @@
 
 import { announce } from './dom';
 import { preferences } from './preferences';
-import { talk } from './talk';
+import { connection } from './connection';
 import { GameNode, GameTree } from './tree';
 import type { Description, Position } from './types';
 import { listName } from './variants';
@@ -58,7 +58,7 @@ export class Session {
     facts: GameFacts = {}
   ): Promise<void> {
     const number = ++this.opens;
-    const look = await talk.ask<Description>({
+    const look = await connection.ask<Description>({
       type: 'describe',
       variant,
       style: preferences.style,
@@ -89,7 +89,7 @@ export class Session {
   async restyle(): Promise<void> {
     const { variant } = this;
     try {
-      const look = await talk.ask<Description>({ type: 'describe', variant, style: preferences.style });
+      const look = await connection.ask<Description>({ type: 'describe', variant, style: preferences.style });
       if (variant === this.variant) this.look = look;
     } catch (error) {
       this.error = (error as Error).message;
@@ -122,7 +122,7 @@ export class Session {
   ): Promise<Position> {
     const wanted = preferences.notation(look.name);
     const notation = look.notations.includes(wanted) ? wanted : 'san';
-    return talk.ask<Position>({ type: 'position', variant, fen: fen ?? undefined, moves, notation });
+    return connection.ask<Position>({ type: 'position', variant, fen: fen ?? undefined, moves, notation });
   }
 
   private keep(node: GameNode, position: Position): void {

@@ -3,7 +3,7 @@
 import { button, disclosure, h, replace } from './dom';
 import { scoreText } from './play';
 import type { Session } from './session';
-import { talk } from './talk';
+import { connection } from './connection';
 
 interface Branch {
   move: string;
@@ -39,7 +39,7 @@ export class TreeBox {
 
   private async open(line: string[], into: HTMLElement): Promise<void> {
     try {
-      const answer = await talk.ask({
+      const answer = await connection.ask({
         type: 'tree',
         ...this.session.game(),
         net: this.net(),

@@ -2,7 +2,7 @@
 
 import { notice, type Choice } from './dom';
 import { preferences } from './preferences';
-import { talk } from './talk';
+import { connection } from './connection';
 import type { Greeting } from './types';
 
 let greeting: Greeting | undefined;
@@ -11,8 +11,8 @@ const own = new Map<string, string>();
 
 export async function greet(): Promise<Greeting> {
   if (!greeting) {
-    greeting = await talk.ask<Greeting>({ type: 'hello' });
-    talk.longest = greeting.limits.message ?? talk.longest;
+    greeting = await connection.ask<Greeting>({ type: 'hello' });
+    connection.longest = greeting.limits.message ?? connection.longest;
     if (greeting.runs) await learnRuns().catch(() => undefined);
   }
   return greeting;
@@ -24,7 +24,7 @@ export function searchLimit(kind: 'nodes' | 'seconds'): number {
 }
 
 async function learnRuns(): Promise<void> {
-  const answer = await talk.ask({ type: 'runs' });
+  const answer = await connection.ask({ type: 'runs' });
   for (const run of answer.runs as { name: string; variant?: string; net?: boolean }[])
     if (run.net && run.variant) keepNet(run.variant, `run:${run.name}`, `Run ${run.name}`);
 }
@@ -84,7 +84,7 @@ export async function serverName(variant: string): Promise<string> {
   if (known) return known;
   const spec = preferences.specs.find(one => one.name === name);
   if (!spec) throw new Error(`There is no variant of yours called ${name}.`);
-  const answer = await talk.spec(spec.text);
+  const answer = await connection.spec(spec.text);
   if (!answer.variant) throw new Error(`The spec of ${name} has a mistake; open it in the editor.`);
   serve(name, spec.text, answer.variant);
   return answer.variant;
@@ -92,7 +92,7 @@ export async function serverName(variant: string): Promise<string> {
 
 function serve(name: string, text: string, served: string): void {
   own.set(name, served);
-  talk.remember(served, text);
+  connection.remember(served, text);
 }
 
 /** Text of a spec of the visitor by its name in the list. */

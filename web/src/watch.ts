@@ -5,7 +5,7 @@ import { chart, COLOURS, type Series } from './chart';
 import { button, h, redraw, replace, select } from './dom';
 import { preferences } from './preferences';
 import { Session } from './session';
-import { talk } from './talk';
+import { connection } from './connection';
 import type { Answer } from './types';
 import { keepNet, variantChoices } from './variants';
 
@@ -76,7 +76,7 @@ export class WatchView {
 
   private async refresh(): Promise<void> {
     try {
-      const answer = await talk.ask({ type: 'runs' });
+      const answer = await connection.ask({ type: 'runs' });
       const runs = answer.runs as Run[];
       for (const run of runs)
         if (run.net && run.variant) keepNet(run.variant, `run:${run.name}`, `Run ${run.name}`);
@@ -133,7 +133,7 @@ export class WatchView {
   private async load(): Promise<void> {
     const { chosen } = this;
     try {
-      const shown = await talk.ask<Shown>({ type: 'run', run: chosen });
+      const shown = await connection.ask<Shown>({ type: 'run', run: chosen });
       if (chosen !== this.chosen) return;
       this.draw(shown);
     } catch (error) {
@@ -226,7 +226,7 @@ export class WatchView {
     const list = h('ul', { class: 'rungames' });
     const open = async (generation: number, first = 0) => {
       try {
-        const answer = await talk.ask({ type: 'games', run: shown.name, generation, first });
+        const answer = await connection.ask({ type: 'games', run: shown.name, generation, first });
         const games = answer.games as RunGame[];
         const next = first + games.length;
         more.hidden = !games.length || next >= Number(answer.count);

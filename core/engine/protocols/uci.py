@@ -85,7 +85,8 @@ class Dialect:
     first_word = "uci"
     """The handshake of the client, which selects the protocol."""
     notation = "uci"
-    """Notation of the client's moves: `uci`, `iccs` (ranks from 0) or `usi`."""
+    """Notation of the client's moves: `uci`, `iccs` (ranks from 0), `usi`, or the class of another one,
+    a `Notation`, as `package.module:Class`."""
     declare = staticmethod(declare)
     """Line that declares an option."""
     board = (8, 8)

@@ -1,7 +1,7 @@
 // Links that carry a variant of one's own: its spec, compressed, behind the `#`, which is not sent.
 
 import type { Session } from './session';
-import { talk } from './talk';
+import { connection } from './connection';
 import type { Description } from './types';
 import { freeName, keepOwn, listName, textOf } from './variants';
 
@@ -33,7 +33,7 @@ export async function variantOfLink(): Promise<string | undefined> {
   const bytes = Uint8Array.from(atob(packed), letter => letter.charCodeAt(0));
   const raw = await through(new Blob([bytes]), new DecompressionStream('deflate-raw'));
   const text = new TextDecoder().decode(raw);
-  const spec = await talk.spec(text);
+  const spec = await connection.spec(text);
   if (!spec.variant) throw new Error('The variant of this link has a mistake.');
   const { name } = spec as unknown as Description;
   keepOwn(freeName(name, text), text, spec.variant);

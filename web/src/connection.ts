@@ -28,7 +28,7 @@ const TOO_LONG = 1009;
 /** Characters beside the message: its id. */
 const ENVELOPE = 40;
 
-export class Talk {
+export class Connection {
   private socket: WebSocket | undefined;
   private numbers = 0;
   private wait = FIRST_WAIT;
@@ -170,4 +170,4 @@ async function rejection(): Promise<string> {
   }
 }
 
-export const talk = new Talk();
+export const connection = new Connection();
