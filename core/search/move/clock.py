@@ -31,7 +31,7 @@ import numpy as np
 
 FACTOR = 1.6
 """Factor of the paper's time for a move in sudden death: with 1, a third of the time was left when a
-game ended (docs/search.md, "Time")."""
+game ended (docs/tuning.md, "Time")."""
 GAME_LENGTH = 50
 PROPORTIONAL_FROM = 40
 PROPORTION = 0.05
