@@ -270,6 +270,36 @@ def test_a_pasted_game_keeps_its_end_and_its_players(server: Server) -> None:
         page.locator(".problem", has_text="too long").wait_for()
 
 
+def test_a_reload_keeps_variations_comments_and_players(server: Server) -> None:
+    text = '[White "Ada"]\n[Black "Bob"]\n[Result "0-1"]\n\n{A start} 1. e4 {Bold} e5 2. Nf3 0-1'
+    with browser_page() as page:
+        open_page(page, f"{server.address}analyse?variant=chess")
+        page.get_by_text("Position and game as text").click()
+        page.get_by_label("A game as PGN").fill(text)
+        page.get_by_role("button", name="Open this game").click()
+        page.locator(".comment", has_text="Bold").wait_for()
+        moves = page.get_by_label("Moves", exact=True)
+        moves.get_by_role("button", name="e4").click()
+        type_move(page, "c7c5")
+        moves.get_by_role("button", name="c5").wait_for()
+        type_move(page, "Nc3")
+        moves.get_by_role("button", name="Nc3").wait_for()
+        before = moves.inner_text()
+        page.reload()
+        moves.get_by_role("button", name="Nc3").wait_for()
+        moves.get_by_role("button", name="Nf3").wait_for()
+        assert moves.inner_text() == before
+        assert page.locator(".comment").all_inner_texts() == ["A start", "Bold"]
+        moves.get_by_role("button", name="Nf3").click()
+        page.get_by_role("link", name="Play").click()
+        status(page, "0-1, as the pasted game says")
+        assert page.locator(".player strong").all_inner_texts() == ["Bob", "Ada"]
+        # another game is another game
+        page.goto(f"{server.address}analyse?variant=chess&moves=d2d4")
+        moves.get_by_role("button", name="d4").wait_for()
+        assert page.locator(".comment").count() == 0
+
+
 def test_a_lost_spec_is_sent_again() -> None:
     first = Server()
     with browser_page() as page:

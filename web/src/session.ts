@@ -1,6 +1,7 @@
 // The game on the board: variant, moves with variations, the position that is shown.
 
 import { announce } from './dom';
+import { keepGame, restoreGame } from './kept_game';
 import { preferences } from './preferences';
 import { connection } from './connection';
 import { GameNode, GameTree } from './tree';
@@ -70,13 +71,16 @@ export class Session {
     tree.current = tree.add(moves);
     const position = await this.ask(variant, look, fen, moves);
     if (number !== this.opens) return;
+    const players = this.look ? undefined : restoreGame(listName(variant), tree); // after a reload
     this.asked++; // a step of the game before is void
     Object.assign(this, { variant, look, tree, position, shown: tree.current });
     // an end by the rules needs no other
     this.facts = position.outcome ? { ...facts, ended: undefined } : facts;
+    Object.assign(this.facts, players);
     this.keep(tree.current, position);
     this.error = '';
     this.changed();
+    if (players) void this.writeMoves();
   }
 
   /** Add comments to moves, by ply: 0 is the first move, -1 what is before it. */
@@ -104,14 +108,20 @@ export class Session {
       node.children.forEach(visit);
     };
     visit(this.tree.root);
+    await this.writeMoves();
+    await this.go(this.tree.current);
+  }
+
+  /** Have all moves of the game written, those of variations too. */
+  private async writeMoves(): Promise<void> {
     const ends: GameNode[] = [];
     const collect = (node: GameNode): void => {
       if (node.children.length) node.children.forEach(collect);
       else ends.push(node);
     };
     collect(this.tree.root);
-    for (const end of ends.slice(0, 40)) await this.fetch(end).catch(() => undefined); // `go` says why
-    await this.go(this.tree.current);
+    for (const end of ends.slice(0, 40)) await this.fetch(end).catch(() => undefined);
+    this.changed();
   }
 
   private ask(
@@ -219,9 +229,10 @@ export class Session {
     return query.toString();
   }
 
-  /** Put the game into the address of the page. */
+  /** Put the game into the address of the page, and keep what has no room there. */
   keepAddress(): void {
     const { pathname } = location;
+    keepGame(listName(this.variant), this.tree, this.facts);
     window.clearTimeout(this.addressTimer);
     try {
       history.replaceState(null, '', `${pathname}?${this.address}`);
