@@ -125,10 +125,15 @@ def load_net(spec: PlayerSpec, rules: Rules, batch: int) -> Evaluator:
 
 
 def load_openings(
-    settings: OpeningSettings, rules: Rules, seed: int, *, folder: Path | None = None
+    settings: OpeningSettings,
+    rules: Rules,
+    seed: int,
+    *,
+    folder: Path | None = None,
+    max_plies: int | None = None,
 ) -> tuple[Opening, ...]:
-    """Openings of a match. Files are looked up in the current folder, then in `folder`. Raises
-    DataError."""
+    """Openings of a match, without those at whose end the game is over. Files are looked up in the
+    current folder, then in `folder`. max_plies: length at which a game is ended. Raises DataError."""
     from variant_ai.core.arena.games.openings import (
         line_openings,
         played_out,
@@ -152,11 +157,14 @@ def load_openings(
     usable: list[Opening] = []
     over: list[str] = []
     for number, opening in enumerate(found, start=1):
-        end = played_out(rules, opening).outcome()
-        if end is None:
-            usable.append(opening)
-        else:
+        game = played_out(rules, opening)
+        end = game.outcome()
+        if end is not None:
             over.append(f"{number} ({end.reason})")
+        elif max_plies is not None and game.ply >= max_plies:
+            over.append(f"{number} ({game.ply} plies of {max_plies})")
+        else:
+            usable.append(opening)
         if len(usable) == settings.count:
             break
     listed = ", ".join(over[:10]) + (", …" if len(over) > 10 else "")

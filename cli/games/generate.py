@@ -342,13 +342,11 @@ def _play(
     from variant_ai.core.arena.games.generated_games import (
         STOPPED,
         Dropped,
-        game_number,
         is_settled,
     )
 
-    done = {game_number(game): game for game in journal.games()}
     finished = dropped = 0
-    with progress() as bar, contextlib.closing(generator.games(done, journal.add)) as games:
+    with progress() as bar, contextlib.closing(generator.games(journal.done, journal.add)) as games:
         task = bar.add_task("games", total=wanted)
         try:
             for game in games:

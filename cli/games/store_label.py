@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from variant_ai.core.errors import EngineError
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
+    from variant_ai.core.arena.games.generated_games import Dropped
     from variant_ai.core.arena.games.labelling import LabelReport
     from variant_ai.core.data.store.store_writer import Mode, StoreWriter
 
@@ -134,15 +136,18 @@ def label(
     interrupted, failure = False, ""
     with writer:
         added: list[tuple[int, int]] = []  # number and labelled positions of each game
-        games_before, positions_before = report.games, report.positions
+        left_out: list[Dropped] = []
+        before = LabelReport(report.games, report.positions, report.failed.copy())
 
         def mark() -> dict[str, Any]:
             kept = added[: writer.games]
+            read = kept[-1][0] + 1 if kept else first
+            failed = Counter(game.reason for game in left_out if game.number < read)
             return {
-                "read": kept[-1][0] + 1 if kept else first,
-                "games": games_before + len(kept),
-                "positions": positions_before + sum(positions for _, positions in kept),
-                "failed": report.failed,
+                "read": read,
+                "games": before.games + len(kept),
+                "positions": before.positions + sum(positions for _, positions in kept),
+                "failed": before.failed + failed,
             }
 
         writer.mark = mark
@@ -156,6 +161,8 @@ def label(
                     if isinstance(game, Labelled):
                         added.append((game.number, game.positions))
                         writer.add(game.record)
+                    else:
+                        left_out.append(game)
                     report.count(game)
                     shown = counted(report.positions, "position")
                     bar.update(task, completed=game.number + 1, note=shown)

@@ -151,7 +151,9 @@ def command(
             if not beside(source, folder).exists():
                 also = f", nor in {folder}" if folder else ""
                 raise DataError(f"no such file of openings: {source}{also}")
-        openings = load_openings(settings.openings, rules, settings.seed, folder=folder)
+        openings = load_openings(
+            settings.openings, rules, settings.seed, folder=folder, max_plies=settings.max_plies
+        )
     tournament = Tournament(
         settings,
         rules,

@@ -24,6 +24,7 @@ ENDINGS = (
     "time",
     "draw",
     "stalemate",
+    "variant",
     "disconnection",
     "rules",
     "adjudication",
@@ -33,11 +34,16 @@ ENDINGS = (
     "other",
     "unknown",
 )
-"""Kinds of ending; `unknown` if the game has no termination."""
+"""Kinds of ending; `variant`: by another rule of the variant; `unknown` if the game has no
+termination."""
 
 _ENDING_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
+        ("adjudication", r"^adjudicated|^max plies"),
+        ("variant", r"^variant (?:win|loss)"),
+        ("rules", r"^illegal move|^no move|^false claim"),
+        ("disconnection", r"^crash|^hang"),
         ("disconnection", r"\b(?:won|wins)\b.*\babandon"),
         ("aborted", r"\babort|\babandon|\bcancel|game courtesyadjourned"),
         ("time", r"\btime\b(?! control)|\btimeout|ran out of time|\bflag"),
@@ -55,7 +61,8 @@ _ENDING_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 
 def ending(termination: str) -> str:
-    """Return the kind of ending, one of `ENDINGS`, of a termination of PGN, lichess or FICS.
+    """Return the kind of ending, one of `ENDINGS`, of a termination of PGN, lichess or FICS, or of
+    this program's own games.
 
     `Time forfeit` and `White forfeits on time` are `time`, `Abandoned` and `Game aborted` are
     `aborted`, `''` is `unknown`, all other texts are `other`.

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
@@ -112,6 +113,8 @@ class Reinforcement:
         self._clock = CpuClock(0.0, 0.0)
         self._make_supply = supply or self._local_games
         self._players: GameSupply | None = None
+        self._resignations: Counter[str] = Counter()
+        """Those of the players until the last generation."""
         self._playing_net: int | None = None
         """Generation of the net that the players have."""
         self._counted = 0
@@ -278,8 +281,9 @@ class Reinforcement:
         }
         row["playing_seconds"] = row["play_seconds"]
         if self._players is not None:
-            counts = self._players.resignations
-            row["resignations"] = {name: counts[name] for name in RESIGNATIONS}
+            counts = self._players.resignations - self._resignations
+            self._resignations = self._players.resignations.copy()
+            row["checked_resignations"] = {name: counts[name] for name in RESIGNATIONS}
             if self._players.plays_on:
                 row["playing_seconds"] += row["learn_seconds"] + row["ladder_seconds"]
         self.folder.add_row(row)
@@ -353,6 +357,7 @@ class Reinforcement:
         if self._players is None:
             done = self._numbers(generation) | {record.number for record in journal.games}
             self._players = self._make_supply(done)
+            self._resignations = Counter()
         if self._playing_net != self.state.player:
             net = self._existing(self.folder.net(self.state.player))
             self._players.use_net(net, self.state.player)
@@ -392,7 +397,7 @@ class Reinforcement:
                     lambda earlier: opened.enter_context(closing(self._open_net(earlier))),
                     generating=state.player,
                     cpu_seconds=self._clock.cpu,
-                    games=state.games,
+                    games=row["total_games"],
                 )
             state.ladder_cpu_seconds += cpu_seconds() - began
             if stop():

@@ -5,7 +5,7 @@
 PROTOCOL is uci (where none is given), ucci, cyclone, xboard or xboard-old (version 1). It plays the
 first legal move by pyffish, or the next one of the line in the environment's FAKE_LINE, with a
 made-up score, and does what MODE says in the game numbered AT (0: always; `dies-from`: from AT on).
-`ponders` names the move it expects; an answer that it had pondered on has depth 9, not 1.
+`says-result` (xboard) claims a result after its move, which is then late. `ponders` names the move it expects; an answer that it had pondered on has depth 9, not 1.
 Games are counted in the file COUNTER, so that a restart does not forget.
 """
 
@@ -287,6 +287,8 @@ def xboard_answer(game: Game, depth: int = 1) -> None:
     say(f"{depth}. {len(game.moves)} 0 1 {move}")
     say(f"1. ... {move}" if PROTOCOL == "xboard-old" else f"move {move}")
     game.moves.append(move)
+    if mode == "says-result":
+        say("1-0 {White wins}")
 
 
 if MODE == "dead":

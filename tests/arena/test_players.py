@@ -93,10 +93,11 @@ def test_limits_in_the_words_of_uci() -> None:
 
 
 def test_players_in_short_texts() -> None:
-    player = parse_player("xboard:sjeng -x;name=S;depth=4;option.Book File=a b;variant=9x")
+    words = "xboard:sjeng -x;name=S;depth=4;option.Book File=a b;option.Net=1e5;option.Nr=007;variant=9x"
+    player = parse_player(words)
     assert (player.command, player.protocol, player.name) == ("sjeng -x", "xboard", "S")
     assert player.allowance() == Allowance(depth=4)
-    assert player.option_texts == {"Book File": "a b"}
+    assert player.option_texts == {"Book File": "a b", "Net": "1e5", "Nr": "007"}  # as written
     assert player.variant == "9x"
     net = parse_player("net:m.onnx; nodes=800; search.cpuct_init=2.2; search.solver=off")
     assert (net.net, net.search) == ("m.onnx", {"cpuct_init": 2.2, "solver": False})
@@ -125,6 +126,7 @@ def test_players_in_files(tmp_path: Path) -> None:
         ("e;nonsense", "not KEY=VALUE"),
         ("e;dept=3", "did you mean 'depth'"),
         ("e;depth=0", "depth"),
+        ("e;timeout=inf", "timeout"),
         ("e;clock=1:2:3", "clock"),
         ("net:;command=", "one of command"),
         ("net:m.onnx;search.q_weigth=1", "unknown search setting 'q_weigth'.* 'q_weight'"),
@@ -379,6 +381,23 @@ def test_moves_in_san_are_read(drops: Rules, mode: str, monkeypatch: pytest.Monk
         player.new_game(game)
         reply = player.play(game, turn(Allowance(depth=1)))
         assert Coordinates(drops).write(reply.move) == "e1g1"
+    finally:
+        player.close()
+
+
+@pytest.mark.parametrize("protocol", ["xboard", "xboard-old"])
+def test_late_lines_of_a_game_are_no_answers_in_the_next(
+    tall: Rules, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("variant_ai.core.arena.programs.xboard_client.SILENCE", 0.1)
+    player = program(tall, "xboard", command(protocol, "says-result"))
+    try:
+        for _ in range(3):
+            game = Game(tall)
+            player.new_game(game)
+            reply = player.play(game, turn(Allowance(depth=1), side=0))
+            assert game.rules.uci(reply.move) == "h3e3"
+            player.game_over("1-0", "White wins")
     finally:
         player.close()
 

@@ -26,7 +26,7 @@ from variant_ai.core.arena.games.openings import (
     sampled_from_store,
 )
 from variant_ai.core.arena.match import player_pool
-from variant_ai.core.arena.match.journal import Journal, read_journal
+from variant_ai.core.arena.match.journal import Journal
 from variant_ai.core.arena.match.match_record import GameEntry, move_remark
 from variant_ai.core.arena.match.match_settings import (
     MatchSettings,
@@ -38,6 +38,7 @@ from variant_ai.core.arena.match.match_settings import (
 from variant_ai.core.arena.match.tournament import MatchState, Tournament
 from variant_ai.core.arena.players.player import Fault, Player, Reply, Turn
 from variant_ai.core.arena.programs.engine_process import EngineDiedError
+from variant_ai.core.arena.tables.sprt import SprtStatus
 from variant_ai.core.data.game_record import MATE, GameRecord
 from variant_ai.core.data.read.importer import Importer
 from variant_ai.core.data.read.pgn import PgnReader
@@ -112,6 +113,10 @@ def test_openings_in_random_order() -> None:
 # --- the journal ---------------------------------------------------------------------------------
 
 
+def contents(journal: Journal) -> list[dict[str, Any]]:
+    return [line.content for line in journal.lines()]
+
+
 def test_a_journal_is_read_again_without_its_torn_end(tmp_path: Path) -> None:
     path = tmp_path / "j"
     with Journal(path) as journal:
@@ -123,16 +128,29 @@ def test_a_journal_is_read_again_without_its_torn_end(tmp_path: Path) -> None:
     for cut in range(len(whole.splitlines(keepends=True)[0]), len(whole)):
         path.write_bytes(whole[:cut])
         with Journal(path) as journal:
-            assert journal.lines == [{"a": 1}]
+            assert contents(journal) == [{"a": 1}]
             journal.append({"c": 3})
         with Journal(path) as journal:
-            assert journal.lines == [{"a": 1}, {"c": 3}]
+            assert contents(journal) == [{"a": 1}, {"c": 3}]
     path.write_bytes(b'{"a":1}\n')  # of a version that wrote no checksums
     with Journal(path) as journal:
-        assert journal.lines == [{"a": 1}]
+        assert contents(journal) == [{"a": 1}]
     path.write_bytes(b"nonsense\n{}\n")
-    with pytest.raises(DataError, match="j:1: not a line"):
-        Journal(path)
+    with Journal(path) as journal, pytest.raises(DataError, match="j:1: not a line"):
+        contents(journal)
+
+
+def test_the_end_of_a_long_journal_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    path.write_bytes(b'{"a":1}\n' + b"x" * 200_000)
+    with Journal(path) as journal:
+        assert path.stat().st_size == 8
+        offset = journal.append({"text": "y" * 100_000})
+        assert journal.read(offset) == {"text": "y" * 100_000}
+        assert [(line.number, line.offset) for line in journal.lines()] == [(1, 0), (2, 8)]
+    path.write_bytes(b"x" * 200_000)
+    with Journal(path) as journal:
+        assert journal.is_empty and path.stat().st_size == 0
 
 
 def test_a_changed_line_of_a_journal_is_refused(tmp_path: Path) -> None:
@@ -142,10 +160,9 @@ def test_a_changed_line_of_a_journal_is_refused(tmp_path: Path) -> None:
         journal.append({"number": 1, "result": "0-1", "checksum": "of another kind"})
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b"1-0", b"0-1"))
-    with pytest.raises(DataError, match=r"j:1: damaged or changed: .* checksum; delete the line"):
-        Journal(path)
-    with pytest.raises(DataError, match="j:1: damaged"):
-        list(read_journal(path))
+    damaged = r"j:1: damaged or changed: .* checksum; delete the line"
+    with Journal(path) as journal, pytest.raises(DataError, match=damaged):
+        contents(journal)
     second = whole.split(b"\n")[1] + b"\n"
     for at in range(len(second) - 2):
         changed = bytearray(second)
@@ -153,7 +170,7 @@ def test_a_changed_line_of_a_journal_is_refused(tmp_path: Path) -> None:
         path.write_bytes(changed)
         try:
             with Journal(path) as journal:  # only what is not the checksum's own name is found
-                assert journal.lines[0]["result"] == "0-1"
+                assert contents(journal)[0]["result"] == "0-1"
         except DataError:
             pass
 
@@ -192,6 +209,7 @@ def settings(**said: Any) -> MatchSettings:
         ({"sprt": [0, 5], "players": ["a", "b", "c"]}, "two players"),
         ({"sprt": [5, 5]}, "less than"),
         ({"clock": "1:2:3"}, "clock"),
+        ({"think": float("inf")}, "think"),
         ({"game": 3}, "did you mean 'games'"),
         ({"openings": {"lins": []}}, "openings"),
         ({"players": ["a", {"command": "b", "dept": 3}]}, "player 2.*did you mean 'depth'"),
@@ -482,6 +500,22 @@ def test_the_sequential_test_ends_a_match(rules: Rules, tmp_path: Path) -> None:
     assert lost.sprt is not None and lost.sprt.verdict == "H0"
 
 
+def test_games_that_end_together_do_not_undo_a_verdict(
+    rules: Rules, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The verdict falls after the first of two games whose results are read at the same time."""
+    monkeypatch.setattr(player_pool, "wait", lambda running, **_: concurrent.futures.wait(running))
+    match = Match(
+        rules, tmp_path / "m", [ToyPlayer("a"), ToyPlayer("b")], games=1000, concurrency=2,
+        sprt=[0, 100], max_plies=4,
+    )  # fmt: skip
+    verdicts = iter([None, SprtStatus(3.0, -2.9, 2.9, "H1"), SprtStatus(2.0, -2.9, 2.9, None)])
+    monkeypatch.setattr(match.tournament, "_sprt", lambda state, schedule: next(verdicts))
+    state = match.run()
+    assert state.sprt is not None and state.sprt.verdict == "H1" and not state.stopped
+    assert len(state.entries) == 1
+
+
 def test_limits_of_a_players_own(rules: Rules, tmp_path: Path) -> None:
     a, b = ToyPlayer("a"), ToyPlayer("b")
     match = Match(rules, tmp_path / "m", [a, b])
@@ -587,7 +621,7 @@ def test_a_kill_loses_the_games_in_progress_alone(tmp_path: Path) -> None:
         counts.append(journal.read_bytes().count(b"\n"))
     assert counts[0] >= 3 and counts[1] >= max(9, counts[0])
     with Journal(journal) as opened:
-        numbers = [line["number"] for line in opened.lines]
+        numbers = [line["number"] for line in contents(opened)]
     assert len(set(numbers)) == len(numbers)
     assert json.loads((tmp_path / "m" / "match.json").read_text())["names"] == ["a", "b"]
 

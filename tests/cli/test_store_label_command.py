@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
+from variant_ai.core.arena.games.generated_games import Dropped
 from variant_ai.core.arena.games.labelling import Labelling
 from variant_ai.core.data.game_record import FULL_WEIGHT
 from variant_ai.core.data.store.game_store import Store
@@ -88,6 +89,29 @@ def test_an_interrupted_one_goes_on(
     assert result.exit_code == 0, result.output
     assert "resuming after 2 games" in result.stderr
     assert list(Store(made).games()) == list(Store(whole).games())
+
+
+def test_games_left_out_after_the_last_kept_one_are_counted_once(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run reads them again, and may label them."""
+    made = tmp_path / "made.store"
+    arguments = ("--engine", SEARCH, "--nodes", "5", "--json")
+    games = Labelling.games
+
+    def failing(self: Labelling, numbers: Any, read: Any) -> Any:
+        for game in games(self, numbers, read):
+            if game.number == 3:
+                raise KeyboardInterrupt
+            yield Dropped(game.number, "crash") if game.number in (0, 2) else game
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Labelling, "games", failing)
+        assert label(store, "-o", made, *arguments).exit_code != 0
+    result = label(store, "-o", made, *arguments)
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert (report["games"], report["left_out"]) == (3, {"crash": 1})
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a child that shares this process's patches")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pytest
@@ -12,9 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
+from variant_ai.core.arena.match.referee import DRAW_RULE, MOVE_LIMIT, RESIGN_RULE
+from variant_ai.core.arena.players.player import Reason
 from variant_ai.core.data.filters import ENDINGS, GameFilter, ending, parse_date
 from variant_ai.core.data.game_record import RESULTS, GameRecord
 from variant_ai.core.errors import DataError, UnknownNameError
+from variant_ai.core.reinforce.games.self_play import CAPPED
+from variant_ai.core.rules.interface import END_REASONS
 
 
 def game(**facts: Any) -> GameRecord:
@@ -159,11 +163,23 @@ def test_together_they_keep_what_each_keeps(
         ("unterminated", "unfinished"),
         ("Game adjourned", "unfinished"),
         ("adjudication", "adjudication"),
+        ("variant win", "variant"),
+        ("adjudicated: resign rule", "adjudication"),
+        ("adjudicated: draw rule", "adjudication"),
+        ("max plies", "adjudication"),
+        ("illegal move", "rules"),
+        ("crash", "disconnection"),
         ("bughouse is over", "other"),
     ],
 )
 def test_endings_of_other_programs(text: str, kind: str) -> None:
     assert ending(text) == kind and kind in ENDINGS
+
+
+def test_endings_of_our_own_games_have_kinds() -> None:
+    """Of the rules, of faults in matches, of adjudication and of self-play."""
+    for text in (*END_REASONS, *get_args(Reason), RESIGN_RULE, DRAW_RULE, MOVE_LIMIT, CAPPED):
+        assert ending(text) not in ("other", "unknown"), text
 
 
 @given(st.text())

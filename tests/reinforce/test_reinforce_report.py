@@ -142,10 +142,10 @@ def test_ladder_and_resignations_are_shown(tmp_path: Path, rules: Rules) -> None
     ladder = LadderRecord([LadderMatch(generation=2, opponent=0, wins=15, draws=2, losses=3)])
     ladder.write(tmp_path / RECORD)
     draw_ladder(ladder, tmp_path / PICTURE)
-    counts = [(10, 4, 1), (25, 8, 2), (5, 1, 1)]  # the third row is of another process
+    counts = [(10, 4, 1), (15, 4, 1), (5, 1, 1)]  # of each generation
     for generation, numbers in enumerate(counts, 1):
         played = dict(zip(("played_out", "would_resign", "wrong"), numbers, strict=True))
-        folder.add_row(row_of(generation, resignations=played))
+        folder.add_row(row_of(generation, checked_resignations=played))
     text = write_reinforce_report(tmp_path, rules).read_text("utf-8")
     assert '<td class="n">80.0 %</td>' in text  # the score
     assert "Elo of generation 2 above generation 0" in text

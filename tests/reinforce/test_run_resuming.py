@@ -233,3 +233,20 @@ def test_a_store_or_a_net_of_another_variant_is_refused(tmp_path: Path) -> None:
     assert run.settings().variant == "dobutsu"  # nothing was written
     with pytest.raises(DataError, match="dobutsu"):
         Store(run.store(1), registry().variant("minixiangqi"))
+
+
+def test_the_ladder_is_told_the_games_that_its_time_was_spent_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no games it would hold the first match for free."""
+    given: list[int] = []
+    measure = RunLadder.measure
+
+    def watched(self: RunLadder, *arguments: Any, **words: Any) -> None:
+        given.append(words["games"])
+        measure(self, *arguments, **words)
+
+    monkeypatch.setattr(RunLadder, "measure", watched)
+    small_run(tmp_path / "run", small_settings(generations=2)).run()
+    rows = ReinforceFolder(tmp_path / "run").rows()
+    assert given == [row["total_games"] for row in rows] and given[0] > 0

@@ -12,12 +12,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from variant_ai.core.arena.match.journal import Journal, read_journal
+from variant_ai.core.arena.match.journal import Journal
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import Mode, StoreWriter
@@ -103,6 +103,26 @@ def journal_path(store: Path) -> Path:
     return store.with_name(store.name + ".journal")
 
 
+class _GamesOnDisk(Mapping[int, Ended]):
+    """Games by their numbers, each read when it is asked for."""
+
+    def __init__(self, offsets: Mapping[int, int], read: Callable[[int], Ended]) -> None:
+        self._offsets = offsets
+        self._read = read
+
+    def __getitem__(self, number: int) -> Ended:
+        return self._read(self._offsets[number])
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._offsets
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._offsets)
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+
 class GeneratedGames(Closing):
     """Journal of one store; a context manager, used by one process at a time."""
 
@@ -111,27 +131,40 @@ class GeneratedGames(Closing):
         has other settings, or is in use."""
         self.path = journal_path(store)
         self.variant = variant
-        self._journal = Journal(self.path, keep=False)
-        lines, self._journal.lines = self._journal.lines, []
-        if not lines:
+        self._journal = Journal(self.path)
+        self._offsets: dict[int, int] = {}
+        """Where the game of a number stands in the journal; games are not kept in memory."""
+        self.has_games = False
+        """True if there is a game that was not dropped."""
+        try:
+            self._begin(settings)
+        except BaseException:
+            self._journal.close()
+            raise
+        self.resumed = len(self._offsets)
+
+    def _begin(self, settings: dict[str, Any]) -> None:
+        if self._journal.is_empty:
             try:
                 self._journal.append({"settings": settings})
             except DataError:  # for example a full disk
                 self._journal.close()
                 self.path.unlink(missing_ok=True)
                 raise
-        elif lines[0].get("settings") != settings:
-            self._journal.close()
-            raise DataError(
-                f"{self.path} holds games that another command began for this store; run that one "
-                "again to continue, or remove the file to start again"
-            )
-        settled = [line for line in lines[1:] if _is_settled(line)]
-        self.done = {int(line["number"]) for line in settled}
-        """Numbers of the games that have ended, from 0."""
-        self.resumed = len(self.done)
-        self.has_games = any("dropped" not in line for line in settled)
-        """True if there is a game that was not dropped."""
+        for line in self._journal.lines():
+            if line.number == 1 and line.content.get("settings") != settings:
+                raise DataError(
+                    f"{self.path} holds games that another command began for this store; run that one "
+                    "again to continue, or remove the file to start again"
+                )
+            if _is_settled(line.content):
+                self._offsets[int(line.content["number"])] = line.offset
+                self.has_games |= "dropped" not in line.content
+
+    @property
+    def done(self) -> Mapping[int, Ended]:
+        """The games that have ended by now, by their numbers from 0."""
+        return _GamesOnDisk(dict(self._offsets), self._read)
 
     def close(self) -> None:
         self._journal.close()
@@ -152,24 +185,26 @@ class GeneratedGames(Closing):
             if game.root_values is not None:
                 line["root_values"] = game.root_values
             self.has_games = True
-        self._journal.append(line)
-        self.done.add(line["number"])
+        self._offsets[line["number"]] = self._journal.append(line)
 
     def games(self) -> Iterator[Ended]:
         """Games so far, in the order of numbers."""
-        lines = filter(_is_settled, read_journal(self.path))
-        for line in sorted(lines, key=lambda line: int(line["number"])):
-            if "dropped" in line:
-                yield Dropped(line["number"], line["dropped"])
-                continue
-            record = GameRecord(self.variant, **{name: line[name] for name in FIELDS})
-            record.number = line["number"] + 1
-            record.scores, record.tags = line["scores"], line["tags"]
-            if "visits" in line:
-                record.visits = [tuple((m, n) for m, n in pairs) for pairs in line["visits"]]
-            record.root_values = line.get("root_values")
-            record.comments = {int(ply): text for ply, text in line["comments"].items()}
-            yield record
+        done = self.done
+        for number in sorted(done):
+            yield done[number]
+
+    def _read(self, offset: int) -> Ended:
+        line = self._journal.read(offset)
+        if "dropped" in line:
+            return Dropped(line["number"], line["dropped"])
+        record = GameRecord(self.variant, **{name: line[name] for name in FIELDS})
+        record.number = line["number"] + 1
+        record.scores, record.tags = line["scores"], line["tags"]
+        if "visits" in line:
+            record.visits = [tuple((m, n) for m, n in pairs) for pairs in line["visits"]]
+        record.root_values = line.get("root_values")
+        record.comments = {int(ply): text for ply, text in line["comments"].items()}
+        return record
 
     def kept(self, most: int) -> Iterator[Ended]:
         """The same, with repeated games as dropped ones, up to the `most`th game that is kept.

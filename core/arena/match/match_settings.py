@@ -20,6 +20,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from variant_ai.core.arena.match.referee import Conduct, DrawRule, ResignRule
+from variant_ai.core.arena.players.player import LONGEST_WAIT
 from variant_ai.core.arena.players.player_spec import Limits, PlayerSpec, player_of
 from variant_ai.core.arena.tables.sprt import Sprt
 from variant_ai.core.errors import SettingError, unknown
@@ -85,7 +86,7 @@ class MatchSettings(Limits):
     """Programs think during the other side's turn; nets do not."""
     margin: float = Field(default=0.05, ge=0, allow_inf_nan=False)
     """Tolerated overtime in seconds."""
-    think: float = Field(default=60.0, gt=0)
+    think: float = Field(default=60.0, gt=0, le=LONGEST_WAIT)
     """Seconds for a move of a program without a time limit."""
     max_plies: int = Field(default=600, ge=1)
     """A game of this length in plies is a draw."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
@@ -64,7 +64,7 @@ class PlayerPool:
         play: Callable[[Job], Result],
         *,
         submitted: int | None = None,
-    ) -> Iterator[Result]:
+    ) -> Generator[Result, None, None]:
         """Play jobs, and yield results as games end, until `stop` or until there are no more jobs.
 
         next_job: called in this thread; returns None if there is no job at present. play: called in

@@ -215,11 +215,12 @@ class Tournament:
     def _entries(self, journal: Journal) -> list[GameEntry]:
         """Games of the journal. Raises DataError for a line that is no game."""
         entries = []
-        for number, line in enumerate(journal.lines, start=1):
+        for line in journal.lines():
             try:
-                entries.append(GameEntry(**line))
+                entries.append(GameEntry(**line.content))
             except TypeError as error:
-                raise DataError(f"{self.folder / JOURNAL}:{number}: not a game: {error}") from error
+                place = f"{self.folder / JOURNAL}:{line.number}"
+                raise DataError(f"{place}: not a game: {error}") from error
         return entries
 
     # --- before the first game -----------------------------------------------------------------
@@ -259,7 +260,7 @@ class Tournament:
             "openings_digest": openings_digest(self.openings),
         }
         path = self.folder / SETTINGS
-        if journal.lines and not path.exists():
+        if not journal.is_empty and not path.exists():
             raise DataError(f"{self.folder}: there are games, but {SETTINGS} is missing")
         before = first_settings(path, now)
         before.setdefault("nets", now["nets"])  # missing in folders of the first version
@@ -290,11 +291,12 @@ class Tournament:
         games = self._pool.results(
             lambda: None if state.is_decided else next(missing, None), self._play
         )
-        for entry in games:
-            if entry is not None:
-                yield entry
-                if state.is_decided:
-                    self.stop()
+        with contextlib.closing(games):
+            for entry in games:
+                if entry is not None:
+                    yield entry
+                    if state.is_decided:  # games that end at the same moment could undo that
+                        return
 
     def _play(self, pairing: Pairing) -> GameEntry | None:
         """Play one game; return None if the match was stopped before its end."""

@@ -164,6 +164,8 @@ Reason = Literal[
 ]
 FAULTS = frozenset(get_args(Reason))
 """Reasons for which a player loses its game."""
+LONGEST_WAIT = 86_400.0
+"""Greatest number of seconds that a program may be given to answer."""
 ACCIDENTS = ("crash", "hang", "time forfeit")
 """Reasons that may occur in one game and not in another with the same moves."""
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from variant_ai.core.arena.players.player import Allowance
+from variant_ai.core.arena.players.player import LONGEST_WAIT, Allowance
 from variant_ai.core.errors import SettingError, SpecError, UnknownNameError
 from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.spec.catalogue import PACKAGED
@@ -90,7 +90,7 @@ class PlayerSpec(Limits):
     """Leave the player out if its program is not installed."""
     ponder: bool = False
     """A program thinks during the other side's turn; nets do not."""
-    timeout: float = Field(default=20.0, gt=0)
+    timeout: float = Field(default=20.0, gt=0, le=LONGEST_WAIT)
     """Seconds to start and to be ready."""
 
     net: str = ""
@@ -164,9 +164,8 @@ def parse_player(text: str) -> PlayerSpec:
             raise SettingError(f"player {text!r}: {part!r} is not KEY=VALUE")
         group, dot, inner = key.partition(".")
         if dot and group in _GROUPS:
-            # a setting of the search is parsed as it is declared, see `player_of`
-            plain = value if group == "search" else _plain(value)
-            given.setdefault(_GROUPS[group], {})[inner] = plain
+            # texts: a program gets its options as they are written, `player_of` parses those of a search
+            given.setdefault(_GROUPS[group], {})[inner] = value
         elif key == "lines":
             given.setdefault("lines", []).append(value)
         else:

@@ -124,7 +124,7 @@ class ProgramPlayer(Player, Generic[Client]):
 
     def new_game(self, game: Game, number: int = 0) -> None:
         with self._faults():
-            if self.restart and self.client.running:
+            if self.client.running and (self.restart or self._needs_restart):
                 self.client.close()
             self.start()
             self._new_game(game)
@@ -177,6 +177,11 @@ class ProgramPlayer(Player, Generic[Client]):
 
     def _begin(self) -> None:
         self.client.start()
+
+    @property
+    def _needs_restart(self) -> bool:
+        """True if only a new process can play another game."""
+        return False
 
     @abstractmethod
     def _new_game(self, game: Game) -> None: ...
@@ -382,6 +387,12 @@ class XboardPlayer(ProgramPlayer[XboardClient]):
         if allowance.movetime is not None and allowance.movetime % 1000:
             return "XBoard's protocol has the time of a move in whole seconds"
         return ""
+
+    @property
+    def _needs_restart(self) -> bool:
+        """Without `ping`, nothing tells what a program writes late about the game before from its
+        answers in the next."""
+        return self._game_began and self.client.features.get("ping") != "1"
 
     def _new_game(self, game: Game) -> None:
         self._game_began = False

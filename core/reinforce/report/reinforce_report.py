@@ -196,18 +196,9 @@ def _word(value: Any) -> str:
 
 
 def _resignations(rows: Sequence[Row]) -> Table | None:
-    """Resignations that were checked by games played out; None if there were none. Each process of a
-    run counts from 0."""
-    names = RESIGNATIONS
-    total = dict.fromkeys(names, 0)
-    before = total
-    for row in rows:
-        now: Mapping[str, int] = row.get("resignations") or dict.fromkeys(names, 0)
-        begun_again = any(now[name] < before[name] for name in names)
-        total = {
-            name: total[name] + now[name] - (0 if begun_again else before[name]) for name in names
-        }
-        before = dict(now)
+    """Resignations that were checked by games played out; None if there were none."""
+    counts = [row.get("checked_resignations") or {} for row in rows]
+    total = {name: sum(count.get(name, 0) for count in counts) for name in RESIGNATIONS}
     if not total["played_out"]:
         return None
     wrong = f"{total['wrong']:,}"
