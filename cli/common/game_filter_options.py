@@ -38,7 +38,7 @@ filter_options = with_options(
         "endings",
         metavar="KIND",
         help="Keep only games with this ending: checkmate, resignation, time, draw, stalemate, "
-        "disconnection, rules, adjudication, normal, aborted, unfinished, other, unknown. "
+        "variant, disconnection, rules, adjudication, normal, aborted, unfinished, other, unknown. "
         "Repeatable.",
     ),
     _repeated(

@@ -182,6 +182,14 @@ def test_endings_of_our_own_games_have_kinds() -> None:
         assert ending(text) not in ("other", "unknown"), text
 
 
+def test_the_help_lists_the_endings() -> None:
+    """It names them itself: importing them would slow down every `--help`."""
+    command = filter_options(click.Command("any", callback=lambda **_: None))
+    (option,) = [one for one in command.params if one.name == "endings"]
+    assert isinstance(option, click.Option) and option.help is not None
+    assert f"this ending: {', '.join(ENDINGS)}." in option.help
+
+
 @given(st.text())
 def test_every_ending_has_a_kind(text: str) -> None:
     assert ending(text) in ENDINGS
