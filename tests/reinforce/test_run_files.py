@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,7 @@ def test_a_line_with_too_few_plies_is_named(tmp_path: Path, word: str) -> None:
     path = tmp_path / "a.journal"
     written(path, 1)
     line = json.loads(path.read_bytes())
+    del line["checksum"]  # as older versions wrote lines
     line[word].pop()
     path.write_text(json.dumps(line) + "\n")
     with pytest.raises(DataError, match=rf"a\.journal:1: .*{word}.*delete the line"):
@@ -124,6 +126,9 @@ class FullDisk:
     def truncate(self, size: int) -> None:
         self.file.truncate(size)
 
+    def seek(self, offset: int) -> None:
+        self.file.seek(offset)
+
     def close(self) -> None:
         self.file.close()
 
@@ -133,13 +138,12 @@ def test_a_full_disk_leaves_a_journal_of_whole_lines(tmp_path: Path, room: int) 
     path = tmp_path / "a.journal"
     games = written(path, 2)
     with GameJournal(path, VARIANT) as journal:
-        file = journal._file
-        journal._file = FullDisk(file, room)  # type: ignore[assignment]
-        with pytest.raises(OSError) as error:
+        file = journal._journal._file
+        journal._journal._file = FullDisk(file, room)  # type: ignore[assignment]
+        with pytest.raises(DataError, match=rf"{re.escape(str(path))}: No space left"):
             journal.add(game(3))
-        assert (error.value.errno, error.value.filename) == (errno.ENOSPC, str(path))
         assert path.read_bytes().endswith(b"\n") and journal.games == games
-        journal._file = file
+        journal._journal._file = file
         journal.add(game(3))
     assert read(path) == [*games, game(3)]
 

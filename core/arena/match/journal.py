@@ -39,7 +39,9 @@ def _parse(line: bytes, path: Path, number: int | None) -> dict[str, Any]:
     except ValueError:
         content = None
     if not isinstance(content, dict):
-        raise DataError(f"{place}: not a line of a journal")
+        raise DataError(
+            f"{place}: not a line of a journal; delete the line to go on without this game"
+        )
     if _CHECKSUM in content:
         found = _CHECKED.search(line)
         if found is None or _digest(line[: found.start()]) != found[1].decode():

@@ -7,14 +7,13 @@ from its journal, which is deleted afterwards.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
+from variant_ai.core.arena.match.journal import Journal, JournalLine
 from variant_ai.core.data.game_record import OPENING_TAG, GameRecord
 from variant_ai.core.errors import DataError
 from variant_ai.core.system.closing import Closing
-from variant_ai.core.system.files import naming
 from variant_ai.core.system.text_tables import counted
 
 PLAYER = "self-play"
@@ -25,49 +24,44 @@ class GameJournal(Closing):
     """Journal of one generation, opened for reading and appending."""
 
     def __init__(self, path: Path, variant: str) -> None:
-        """Read what is there; an unfinished last line is removed.
-
-        Raises DataError for a line that cannot be read, OSError.
-        """
-        self.path = path
-        self.variant = variant
+        """Read what is there; an unfinished last line is removed. Raises DataError for a line that
+        cannot be read."""
+        self._journal = Journal(path)
         self.games: list[GameRecord] = []
-        content = path.read_bytes() if path.is_file() else b""
-        whole = content.rfind(b"\n") + 1
-        for number, line in enumerate(content[:whole].splitlines(), 1):
-            try:
-                self.games.append(read_line(line, variant))
-            except DataError as error:
-                raise DataError(
-                    f"{path}:{number}: {error}; delete the line to go on without this game"
-                ) from None
-        with naming(path):
-            self._file = path.open("ab", buffering=0)
-            self._file.truncate(whole)
-        self._end = whole
+        try:
+            for line in self._journal.lines():
+                self.games.append(_read(line, path, variant))
+        except BaseException:
+            self._journal.close()
+            raise
 
     def add(self, record: GameRecord) -> None:
-        """Append a game. Raises OSError, e.g. for a full disk; the journal is as before then."""
-        line = game_line(record) + b"\n"
-        with naming(self.path):
-            try:
-                written = 0
-                while written < len(line):
-                    written += self._file.write(line[written:])
-                os.fsync(self._file.fileno())
-            except OSError:
-                self._file.truncate(self._end)
-                raise
-        self._end += len(line)
+        """Append a game. Raises DataError, for example for a full disk; the journal is as before
+        then."""
+        self._journal.append(_words(record))
         self.games.append(record)
 
     def close(self) -> None:
-        self._file.close()
+        self._journal.close()
+
+
+def _read(line: JournalLine, path: Path, variant: str) -> GameRecord:
+    try:
+        return _record(line.content, variant)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path}:{line.number}: not a game of a journal ({error}); delete the line to go on without "
+            "this game"
+        ) from None
 
 
 def game_line(record: GameRecord) -> bytes:
     """Return a game as a line, without its end."""
-    words = {
+    return json.dumps(_words(record), separators=(",", ":")).encode()
+
+
+def _words(record: GameRecord) -> dict[str, Any]:
+    return {
         "number": record.number,
         "generation": record.generation,
         "start": record.start_fen,
@@ -81,7 +75,6 @@ def game_line(record: GameRecord) -> bytes:
         ],
         "trains": record.trains,
     }
-    return json.dumps(words, separators=(",", ":")).encode()
 
 
 def read_line(line: bytes, variant: str) -> GameRecord:
