@@ -27,6 +27,8 @@ from variant_ai.core.system.text_tables import counted
 ONNX_SUFFIX = ".onnx"
 RUN_MODEL = "model.onnx"
 """Exported net of a run directory."""
+MADE_FROM = "made_from"
+"""Metadata of a file in reduced precision: digest of the graph of its fp32 file."""
 PRECISIONS = ("fp32", "bf16", "fp16", "int8")
 """bf16 is a way to compute with an fp32 file; the others are properties of the file."""
 
@@ -51,6 +53,18 @@ class ModelFile:
         """Return the sha256 of the file, 64 hex digits."""
         with self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def graph_digest(self) -> str:
+        """Return the sha256 of the graph, 64 hex digits: of layers and weights, not of metadata."""
+        found = hashlib.sha256()
+        with (
+            self.path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
+            for number, _, start, end in _fields(data, 0, len(data)):
+                if number == _GRAPH:
+                    found.update(data[start:end])
+        return found.hexdigest()
 
 
 def read_model_file(path: str | os.PathLike[str]) -> ModelFile:
@@ -138,17 +152,22 @@ def find_model_file(path: Path, precision: str | None = None) -> ModelFile:
 
 
 def _require_same_net(file: ModelFile, other: ModelFile, needed: str) -> None:
-    """Raise DataError if two files of one net in two precisions are of two trainings."""
+    """Raise DataError if two files of one net in two precisions are of two nets."""
+    reduced, source = (other, file) if needed != "fp32" else (file, other)
     for key in ("net_config", "spec_hash", "data_hashes", "steps"):
         first, second = file.metadata.get(key), other.metadata.get(key)
         if first != second and first is not None and second is not None:
-            reduced = other if needed != "fp32" else file
-            source = file if needed != "fp32" else other
-            raise DataError(
-                f"{reduced.path} was not made from {source.path}: {key} of their metadata differ; write "
-                f"it again with `variant-ai export {source.path} --precision "
-                f"{reduced.info.precision} -o {reduced.path} --replace`"
-            )
+            raise _other_net(reduced, source, f"{key} of their metadata differ")
+    made_from = reduced.metadata.get(MADE_FROM)
+    if source.info.precision == "fp32" and made_from not in (None, source.graph_digest()):
+        raise _other_net(reduced, source, "its weights are those of another net")
+
+
+def _other_net(reduced: ModelFile, source: ModelFile, reason: str) -> DataError:
+    return DataError(
+        f"{reduced.path} was not made from {source.path}: {reason}; write it again with `variant-ai "
+        f"export {source.path} --precision {reduced.info.precision} -o {reduced.path} --replace`"
+    )
 
 
 def beside_name(path: Path, precision: str) -> Path:

@@ -144,6 +144,53 @@ def test_auto_tries_bf16_if_the_hardware_has_it(small, measured, monkeypatch) ->
         assert all(choice.precision in (None, "fp32") for choice in auto._contenders(pinned)[0])
 
 
+@pytest.fixture
+def pair(small, tmp_path: Path) -> Path:  # type: ignore[no-untyped-def]
+    """A net and an int8 file beside it."""
+    net = tmp_path / "net.onnx"
+    net.write_bytes(small.onnx.read_bytes())
+    model = onnx.load(str(net))
+    known = {p.key: p.value for p in model.metadata_props if not p.key.endswith("checksum")}
+    onnx.helper.set_model_props(model, known | {"variant_ai.precision": "int8"})
+    (tmp_path / "net-int8.onnx").write_bytes(serialised(model))
+    return net
+
+
+def test_auto_tries_int8_beside_the_net_without_bf16(small, pair, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    backend = "variant_ai.core.inference.backends.openvino_backend"
+    monkeypatch.setattr(f"{backend}.available", lambda: True)
+
+    def tried(bf16: bool, net: Path, precision: str | None = None) -> set[str | None]:
+        monkeypatch.setattr(f"{backend}.has_bf16", lambda: bf16)
+        request = EvaluatorRequest(small.spec, net, precision=precision)
+        return {choice.precision for choice in auto._contenders(request)[0]}
+
+    assert tried(False, pair) == {None, "int8"}
+    assert tried(True, pair) == {None, "bf16"}
+    assert tried(False, small.onnx) == {None}
+    assert "int8" not in tried(False, pair, "fp32")
+
+
+@pytest.mark.parametrize(("gain", "chosen"), [(1.2, "fp32"), (1.5, "int8")])
+def test_int8_must_be_much_faster(small, pair, monkeypatch, gain: float, chosen: str) -> None:  # type: ignore[no-untyped-def]
+    pytest.importorskip("openvino")
+    backend = "variant_ai.core.inference.backends.openvino_backend"
+    monkeypatch.setattr(f"{backend}.has_bf16", lambda: False)
+
+    def interleaved(evaluators, batch, **how):  # type: ignore[no-untyped-def]
+        seconds = {name: 1.0 / (gain if "int8" in name else 1.0) for name in evaluators}
+        return {name: measure.Timing(batch, *[time] * 4) for name, time in seconds.items()}
+
+    monkeypatch.setattr(auto, "interleaved", interleaved)
+    made = make_evaluator(small.spec, pair, threads=1)
+    assert made.precision == chosen
+    # a processor that computes int8 wrongly runs the file in fp32, which is no gain
+    monkeypatch.setattr(f"{backend}.checked_precision", lambda *_: ("fp32", ()))
+    log: list[str] = []
+    assert make_evaluator(small.spec, pair, threads=1, batch=7, log=log.append).precision == "fp32"
+    assert any("openvino int8, 1 thread: it runs in fp32" in line for line in log)
+
+
 def test_auto_takes_a_run_directory(small, measured) -> None:  # type: ignore[no-untyped-def]
     assert make_evaluator(small.spec, small.run).name == "onnx"
     checkpoint = small.run / "checkpoints" / "step-00000007"

@@ -90,6 +90,27 @@ def test_a_processor_that_is_wrong_computes_in_fp32(  # type: ignore[no-untyped-
     assert off < np.abs(OnnxEvaluator(int8).evaluate(small.planes).policy - exact.policy).mean()
 
 
+def test_agreement_does_not_depend_on_the_processor(  # type: ignore[no-untyped-def]
+    small, samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that computes int8 wrongly would run, and measure, the fp32 form of the file."""
+
+    def measured(name: str) -> object:
+        path = tmp_path / name
+        return write_int8(small.onnx, path, small.spec, samples[:2], samples[2:]).agreement
+
+    right = measured("a.onnx")
+    backend = "variant_ai.core.inference.backends.onnx_backend.checked_precision"
+
+    def in_fp32(evaluator, file, reopen):  # type: ignore[no-untyped-def]
+        if file.info.precision == "int8":
+            reopen(file, quantise.float_model(file.path))
+        return "fp32", ("wrong",)
+
+    monkeypatch.setattr(backend, in_fp32)
+    assert measured("b.onnx") == right
+
+
 def test_known_answers_are_encoded_and_decoded(small) -> None:  # type: ignore[no-untyped-def]
     policy = softmax(OnnxEvaluator(small.onnx).evaluate(small.planes).policy)
     known = KnownAnswers(small.planes, np.linspace(-1, 1, 11, dtype=np.float32), policy, 0.1)
@@ -151,6 +172,23 @@ def test_int8_is_found_beside_the_fp32_file(small, int8: Path, tmp_path: Path) -
         write_metadata(model, {**read_model_file(path).metadata, "steps": steps})
         onnx.save(model, path)
     with pytest.raises(DataError, match=r"net-int8.onnx was not made from .*net.onnx: steps"):
+        make_evaluator(small.spec, plain, evaluator="onnx@int8")
+
+
+def test_a_file_of_another_net_of_the_same_training_settings_is_rejected(  # type: ignore[no-untyped-def]
+    small, int8: Path, tmp_path: Path
+) -> None:
+    plain, beside = tmp_path / "net.onnx", tmp_path / "net-int8.onnx"
+    beside.write_bytes(int8.read_bytes())
+    model = onnx.load(small.onnx)
+    write_metadata(model, {**read_model_file(small.onnx).metadata, "note": "other metadata"})
+    onnx.save(model, plain)
+    assert make_evaluator(small.spec, plain, evaluator="onnx@int8").info.source == str(beside)
+    weights = max(model.graph.initializer, key=lambda tensor: len(tensor.raw_data))
+    array = onnx.numpy_helper.to_array(weights)
+    weights.CopyFrom(onnx.numpy_helper.from_array(array * np.float32(1.01), weights.name))
+    onnx.save(model, plain)
+    with pytest.raises(DataError, match="its weights are those of another net; write it again"):
         make_evaluator(small.spec, plain, evaluator="onnx@int8")
 
 

@@ -3,7 +3,8 @@
 Contenders are evaluators times ways to use the cores: number of threads, busy waiting or not, one
 session or several that share a batch. On cores that others use too, the library's default is rarely
 the fastest. fp32 nets run in bf16 if the processor supports it, unless a precision is requested:
-matches at equal nodes showed no loss (docs/speed.md). Then pieces of the batch are measured, because
+matches at equal nodes showed no loss (docs/speed.md). On other processors a net with an int8 file beside
+it runs in int8, if that is faster by `INT8_GAIN`. Then pieces of the batch are measured, because
 a large batch may not fit into the caches. The result is saved (`saved_choices.py`) per machine,
 library versions, net and batch, in the user's cache folder.
 """
@@ -26,6 +27,7 @@ from variant_ai.core.inference.model_file import (
     ONNX_SUFFIX,
     RUN_MODEL,
     ModelFile,
+    beside_name,
     find_model_file,
     read_model_file,
 )
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 SECONDS = 3.0
 """Time to measure, without loading and warm-up."""
+INT8_GAIN = 1.3
+"""How many times as fast as fp32 int8 must be to be chosen: rounding costs a little strength."""
 FEW_PROCESSORS = 4
 """Up to this many processors, one session for each is expected to be the fastest layout."""
 
@@ -208,13 +212,17 @@ def _cpu_choices(request: EvaluatorRequest, file: ModelFile) -> list[Choice]:
         ]
     if openvino.available() and own != "fp16":
         may_be_bf16 = precision == "bf16" or (precision is None and own == "fp32")
+        precisions = [precision]
         if may_be_bf16 and openvino.has_bf16():
             # twice as fast as fp32 on every processor that has it, so fp32 is not measured
-            precision = "bf16"
+            precisions = ["bf16"]
         elif precision == "bf16":
             return choices
+        elif precision is None and own == "fp32" and beside_name(file.path, "int8").is_file():
+            precisions.append("int8")
         choices += [
             Choice("openvino", "cpu", threads, True, sessions, precision)
+            for precision in precisions
             for threads, sessions in layouts
         ]
     return choices
@@ -233,7 +241,14 @@ def _measure(
     failures: list[VariantAIError] = []
     for choice in contenders:
         try:
-            made[choice] = make(choice.evaluator, applied(choice, request), lambda text: None)
+            evaluator = make(choice.evaluator, applied(choice, request), lambda text: None)
+            if choice.precision in (None, evaluator.precision):
+                made[choice] = evaluator
+                continue
+            failures.append(
+                VariantAIError(f"{choice.describe()}: it runs in {evaluator.precision}")
+            )
+            evaluator.close()
         except VariantAIError as error:
             failures.append(error)
         except RuntimeError as error:  # of a library or a driver; others may work
@@ -247,7 +262,11 @@ def _measure(
         seconds=SECONDS,
         apart=True,
     )
-    best = min(made, key=lambda choice: timings[choice.describe()].median)
+
+    def cost(choice: Choice) -> float:
+        return timings[choice.describe()].median * (INT8_GAIN if choice.precision == "int8" else 1)
+
+    best = min(made, key=cost)
     for choice, evaluator in made.items():
         if choice != best:
             evaluator.close()
@@ -290,12 +309,12 @@ def _log_rates(
     batch: int,
     log: Log,
 ) -> None:
-    others = {
-        evaluator: max(rates[c.describe()] for c in made if c.evaluator == evaluator)
-        for evaluator in dict.fromkeys(c.evaluator for c in made)
-        if evaluator != best.evaluator
-    }
-    against = "".join(f"; {name} {rate:,.0f}" for name, rate in others.items())
+    kinds: dict[str, float] = {}  # the fastest of each library and precision
+    for choice in made:
+        kind = " ".join(filter(None, (choice.evaluator, choice.precision)))
+        if (choice.evaluator, choice.precision) != (best.evaluator, best.precision):
+            kinds[kind] = max(kinds.get(kind, 0.0), rates[choice.describe()])
+    against = "".join(f"; {name} {rate:,.0f}" for name, rate in kinds.items())
     log(
         f"Evaluator: {_named(best, made[best])}: {rates[best.describe()]:,.0f} "
         f"positions/s in batches of {batch}{against} (measured now, {len(made)} ways)."

@@ -25,8 +25,8 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
 from variant_ai.core.inference.int8_check import METADATA_KEY, KnownAnswers, softmax
-from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.inference.model_file import read_model_file
+from variant_ai.core.inference.interface import Evaluation
+from variant_ai.core.inference.model_file import MADE_FROM, read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata
 from variant_ai.core.nets.onnx_files import cpu_session, read_onnx, write_onnx
@@ -36,6 +36,8 @@ from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.measure.evaluation import legal_actions
 from variant_ai.core.train.measure.metric_tables import TITLES
 
+Evaluate = Callable[[NDArray[np.float32]], Evaluation]
+"""Evaluates planes [B, C, H, W]."""
 KNOWN_POSITIONS = 4
 TOLERANCE = 0.1
 """Tolerance of the known answers: rounding differs by 0.01 to 0.03 between libraries, saturation by
@@ -136,12 +138,12 @@ def take_samples(
     return taken
 
 
-def agreement(reference: Evaluator, other: Evaluator, samples: Sequence[Sample]) -> Agreement:
-    """Compare two evaluators on the same positions."""
+def agreement(reference: Evaluate, other: Evaluate, samples: Sequence[Sample]) -> Agreement:
+    """Compare two evaluations of the same positions."""
     hits = hits_reference = same = decided = same_decided = total = 0
     value_sum = value_most = policy_sum = 0.0
     for sample in samples:
-        expected, found = reference.evaluate(sample.planes), other.evaluate(sample.planes)
+        expected, found = reference(sample.planes), other(sample.planes)
         total += len(sample.action)
         hits += int((found.policy.argmax(1) == sample.action).sum())
         hits_reference += int((expected.policy.argmax(1) == sample.action).sum())
@@ -220,14 +222,12 @@ def write_int8(
             write_metadata(reduced, metadata)
             plain = Path(folder) / f"{level}.onnx"
             write_onnx(reduced, plain)
-            known = _known_answers(plain, check[0].planes[:KNOWN_POSITIONS])
+            evaluate = _node_by_node(plain)
+            known = _known_answers(evaluate, check[0].planes[:KNOWN_POSITIONS])
             write_metadata(reduced, {**metadata, METADATA_KEY: known.encode()})
             write_onnx(reduced, plain)
             report("comparing")
-            evaluator = OnnxEvaluator(plain, spec)
-            for note in evaluator.notes:
-                report(note)
-            measured = agreement(reference, evaluator, check)
+            measured = agreement(reference.evaluate, evaluate, check)
             if found is None or measured.rank > found[0].rank:
                 found = measured, level, plain
             if measured.good:
@@ -249,12 +249,14 @@ def write_fp16(
     write_onnx(model, target)
     if not check:
         return Reduced(target, "fp16", None)
-    measured = agreement(OnnxEvaluator(source, spec), OnnxEvaluator(target, spec), check)
+    measured = agreement(
+        OnnxEvaluator(source, spec).evaluate, OnnxEvaluator(target, spec).evaluate, check
+    )
     return Reduced(target, "fp16", measured)
 
 
 def _metadata(source: Path, target: Path, spec: VariantSpec) -> dict[str, str]:
-    """The metadata of a file to copy. Raises DataError unless the file is fp32, fits the spec and is
+    """The metadata of a file to copy, and the digest of its graph. Raises DataError unless the file is fp32, fits the spec and is
     not the target."""
     file = read_model_file(source)
     file.info.require(spec)
@@ -266,16 +268,26 @@ def _metadata(source: Path, target: Path, spec: VariantSpec) -> dict[str, str]:
         raise DataError(
             f"{target} is the fp32 file itself, which would be lost; choose another name"
         )
-    return {name: text for name, text in file.metadata.items() if name != "format"}
+    kept = {name: text for name, text in file.metadata.items() if name != "format"}
+    return {**kept, MADE_FROM: file.graph_digest()}
 
 
 def _spared(level: int) -> str:
     return " and ".join(words for words, _ in quantise.SPARING[:level])
 
 
-def _known_answers(path: Path, planes: NDArray[np.float32]) -> KnownAnswers:
-    """Answers of the int8 file, computed node by node in fp32, where no processor saturates."""
+def _node_by_node(path: Path) -> Evaluate:
+    """Evaluation of an int8 file one node after the other, in fp32 between roundings: slow, and the same
+    on every processor. One whose int8 products saturate would measure something else."""
     session = cpu_session(str(path), optimise=False)
-    planes = np.ascontiguousarray(planes)
-    value, policy = session.run(["value", "policy"], {"planes": planes})
-    return KnownAnswers(planes, value.reshape(-1), softmax(policy), TOLERANCE)
+
+    def evaluate(planes: NDArray[np.float32]) -> Evaluation:
+        value, policy = session.run(["value", "policy"], {"planes": np.ascontiguousarray(planes)})
+        return Evaluation(value.reshape(-1), policy)
+
+    return evaluate
+
+
+def _known_answers(evaluate: Evaluate, planes: NDArray[np.float32]) -> KnownAnswers:
+    found = evaluate(planes)
+    return KnownAnswers(np.ascontiguousarray(planes), found.value, softmax(found.policy), TOLERANCE)
