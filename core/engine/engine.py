@@ -251,9 +251,10 @@ class Engine:
 
         spec = self.spec()
         if self._game is None:
+            rules = self.builder.rules(spec)
             forbidden = spec.rules.repetition.perpetual_chase != "none"
-            self._judge = LazyChaseJudge(spec) if forbidden and spec.fairy is not None else None
-            self._game = CurrentGame(self.builder.rules(spec), self._judge)
+            self._judge = LazyChaseJudge(rules) if forbidden and spec.fairy is not None else None
+            self._game = CurrentGame(rules, self._judge)
         return self._game
 
     @property
@@ -432,8 +433,12 @@ class Engine:
         clocks = [time for time in go.times if time is not None]
         if min(clocks, default=TIME_TO_LOAD) < TIME_TO_LOAD or go.movetime is not None:
             return
-        if self._judge is not None and not self._judge.is_loaded:
-            self._judge.load()
+        judge = self._judge
+        if judge is None or judge.is_loaded:
+            return
+        self._judge = None  # unless it can be loaded: one warning is enough
+        if judge.load(lambda problem: self._message(f"error: {problem}")):
+            self._judge = judge
             if self._search is not None:
                 self._search.judge_chases(True)
 

@@ -9,6 +9,7 @@ Lines are written by these two threads and by the reports of the search, each wi
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import traceback
@@ -286,18 +287,25 @@ class Session:
                 return
             if self._is_cut_off or (self.signals.leaving and isinstance(command, Go | Ignored)):
                 continue
-            try:
+            with self._errors_reported():
                 self._execute(command, number, at)
-            except VariantAIError as error:
-                self._error(str(error))
-            except Exception as error:
-                traceback.print_exc()
-                self._error(f"internal: {type(error).__name__}: {error}")
             if isinstance(command, Go):
                 if command.perft is None:
                     self._progress.end()
                 self._finish_go(number)  # even after an error
-                self.engine.after_move(command)
+                with self._errors_reported():
+                    self.engine.after_move(command)
+
+    @contextlib.contextmanager
+    def _errors_reported(self) -> Iterator[None]:
+        """Context in which an error is reported and no more: the working thread must go on."""
+        try:
+            yield
+        except VariantAIError as error:
+            self._error(str(error))
+        except Exception as error:
+            traceback.print_exc()
+            self._error(f"internal: {type(error).__name__}: {error}")
 
     def _execute(self, command: Command, number: int, at: float) -> None:
         engine, dialect = self.engine, self._dialect
