@@ -152,9 +152,23 @@ class CurrentGame:
         moves = game.legal_moves().tolist() if depth > 0 else []
         named = sorted((self.text(move), move) for move in moves)
         for text, move in named:
-            if stopped():
+            count = leaves(rules.play(game.position, move), depth - 1)
+            if stopped():  # the count is of a part of the leaves
                 return
-            yield text, leaves(rules.play(game.position, move), depth - 1)
+            yield text, count
+
+    def searchable(self) -> Game:
+        """Return the game, or its position alone after an end that nobody claimed: the client plays on."""
+        from variant_ai.core.rules.game import Game
+
+        game = self.game
+        if game.outcome() is None:
+            return game
+        position = game.position.copy()
+        position["clock"] = 0
+        alone = Game(self.rules, self.rules.fen(position))
+        alone.position["passes"] = position["passes"]
+        return alone
 
     def _restart(self, command: SetPosition, notation: str) -> None:
         from variant_ai.core.rules.game import Game

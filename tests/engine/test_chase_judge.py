@@ -27,6 +27,7 @@ CHASING = ("c3a3", "a8b8", "a3b3", "b8a8", "b3a3", "a8b8", "a3b3", "b8a8", "b3a3
         ("go nodes 20", True),
         ("go wtime 1000 btime 60000 winc 10 binc 10", False),
         ("go movetime 20", False),
+        ("go depth 0", False),  # the value of the position: a clock may start at once
     ],
 )
 def test_the_judge_is_loaded_after_the_first_move_if_there_is_time(go: str, loaded: bool) -> None:
