@@ -32,7 +32,8 @@ from variant_ai.core.inference.choosing.evaluator_timing import random_planes
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.jit import Number, njit
 from variant_ai.core.jit.arrays import Floats2D
-from variant_ai.core.rules.game import Game, load_judge
+from variant_ai.core.rules.chase_judge import load_judge
+from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.game_ends import end_of
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules, is_compiled

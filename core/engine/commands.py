@@ -67,15 +67,6 @@ class Go(NamedTuple):
     problems: tuple[str, ...] = ()
     """Messages about words that were not understood; the rest still counts."""
 
-    def with_limit(self, nodes: int) -> Go:
-        """Return a search of so many nodes if words were not understood and no limit is left: the
-        client expects an answer, and without a limit there would be none before `stop`."""
-        given = (self.depth, self.nodes, self.movetime, self.mate, self.perft)
-        if not self.problems or self.waits or {*self.times, *given} != {None}:
-            return self
-        problem = f"go: no limit is left, so {nodes} nodes are searched"
-        return self._replace(nodes=nodes, problems=(*self.problems, problem))
-
     @property
     def waits(self) -> bool:
         """True if the answer must wait until the client allows it."""

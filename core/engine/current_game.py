@@ -16,11 +16,11 @@ from variant_ai.core.engine.commands import SetPosition
 from variant_ai.core.errors import MoveError, VariantAIError
 
 if TYPE_CHECKING:
-    from variant_ai.core.rules.game import CycleJudge, Game
+    from variant_ai.core.rules.chase_judge import CycleJudge
+    from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Outcome, Rules
     from variant_ai.core.rules.position import Position
     from variant_ai.core.rules.text.notation import Notation
-    from variant_ai.core.spec.schema import VariantSpec
 
 NOTATIONS = {
     "iccs": "variant_ai.core.rules.text.notation:IccsNotation",
@@ -40,21 +40,25 @@ class LazyChaseJudge:
     Loading takes most of a second, which the clock may not have when a repetition needs it.
     """
 
-    def __init__(self, spec: VariantSpec) -> None:
-        self.spec = spec
-        self._fairy: CycleJudge | None = None
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._judge: CycleJudge | None = None
 
     @property
     def is_loaded(self) -> bool:
-        return self._fairy is not None
+        return self._judge is not None
 
-    def load(self) -> None:
-        from variant_ai.core.rules.fairy.fairy_rules import FairyRules
+    def load(self, warn: Callable[[str], object]) -> bool:
+        """Load it; return False if Fairy-Stockfish cannot judge this variant, after a warning."""
+        from variant_ai.core.rules.chase_judge import chase_judge
 
-        self._fairy = FairyRules(self.spec)
+        judge = chase_judge(self._rules)
+        if judge.load(warn):
+            self._judge = judge
+        return self.is_loaded
 
     def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None:
-        return None if self._fairy is None else self._fairy.judge_cycle(fen, moves)
+        return None if self._judge is None else self._judge.judge_cycle(fen, moves)
 
 
 class CurrentGame:
@@ -148,9 +152,23 @@ class CurrentGame:
         moves = game.legal_moves().tolist() if depth > 0 else []
         named = sorted((self.text(move), move) for move in moves)
         for text, move in named:
-            if stopped():
+            count = leaves(rules.play(game.position, move), depth - 1)
+            if stopped():  # the count is of a part of the leaves
                 return
-            yield text, leaves(rules.play(game.position, move), depth - 1)
+            yield text, count
+
+    def searchable(self) -> Game:
+        """Return the game, or its position alone after an end that nobody claimed: the client plays on."""
+        from variant_ai.core.rules.game import Game
+
+        game = self.game
+        if game.outcome() is None:
+            return game
+        position = game.position.copy()
+        position["clock"] = 0
+        alone = Game(self.rules, self.rules.fen(position))
+        alone.position["passes"] = position["passes"]
+        return alone
 
     def _restart(self, command: SetPosition, notation: str) -> None:
         from variant_ai.core.rules.game import Game

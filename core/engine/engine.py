@@ -10,7 +10,9 @@ necessary, run it (`run_search`), and return an `Answer`.
 from __future__ import annotations
 
 import gc
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ from variant_ai.core.engine.protocols.uci import Info
 from variant_ai.core.engine.running_search import (
     BackgroundLoader,
     SearchTask,
+    has_time_to_look,
     loading_deadlines,
     run_search,
 )
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from variant_ai.core.engine.current_game import CurrentGame, LazyChaseJudge
     from variant_ai.core.engine.engine_builder import EngineBuilder
     from variant_ai.core.inference import Evaluator
-    from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.move.clock import TimeManager
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 LEAST_MEMORY = 16
 """MB of a search tree."""
+UNREADABLE_NODES = 800
+"""Nodes of a search whose limits could not be read: about a second of a large net on one core."""
 TIME_TO_LOAD = 10.0
 """Seconds on the clock with which half a second may be lost between two moves, once."""
 
@@ -76,6 +80,8 @@ class Engine:
         self._time_manager: TimeManager | None = None
         self._ranked: tuple[int, list[int]] = (0, [])
         """Key of a position, and its moves in the order of the net's policy."""
+        self._look_seconds = 0.0
+        """Least time in which the net has ranked the moves of a position."""
         self._is_net_free = False
         """True while the net is ready and not in use."""
         self._net_lock = threading.Lock()
@@ -98,8 +104,7 @@ class Engine:
         game = current.game
         playable = [move for move in game.legal_moves().tolist() if move not in current.banned]
         if not playable or self._is_over():
-            if go.waits:
-                self.signals.wait_for_release(number, ponder=go.ponder and not go.infinite)
+            self.signals.wait_for_release(go, number)
             return Answer(None, result=self._result())
         allowed = self._allowed_moves(go, notation, playable)
         choices = allowed or playable
@@ -108,25 +113,27 @@ class Engine:
         if not self._load_in_time(task, manager):
             return self._quick_answer(choices)
         search = self._ready_search()
-        search.set_game(self._searchable(game))
+        search.set_game(current.searchable())
         report = run_search(search, task, manager, self.signals, on_report)
         lines = report.lines
         unseen = not report.visits and not (lines and lines[0].is_known)
         has_net = self._evaluator is not None and self._evaluator.ranks_moves
         if unseen and has_net and report.stopped_by in ("movetime", "stop"):
-            return self._quick_answer(choices, report)
+            may_look = has_time_to_look(task, manager, self._look_seconds)
+            return self._quick_answer(choices, report, may_look)
         best = choices[0] if report.best is None or report.best not in choices else report.best
         # without a ponder hit, a search on the opponent's time was about a move that never came
         is_own = not go.waits or (go.ponder and self.signals.ponder_hit_time(number) is not None)
         if lines and lines[0].is_known and is_own and not go.infinite:
             manager.played(lines[0].q)
             self.chances.append((lines[0].q + 1) / 2)
-        return Answer(
-            current.text(best),
-            None if report.ponder is None else current.text(report.ponder),
-            report,
-            tuple(infos_of(game, report, wdl=self.options.is_on("UCI_ShowWDL"))),
-        )
+        shows_wdl = self.options.is_on("UCI_ShowWDL")
+        infos = tuple(infos_of(game, report, wdl=shows_wdl))
+        if not infos and self._result() == 0:  # drawn by itself: nothing was searched
+            wdl = (0, 1000, 0) if shows_wdl else None
+            infos = (Info(depth=1, seldepth=1, wdl=wdl, pv=(current.text(best),)),)
+        ponder = None if report.ponder is None else current.text(report.ponder)
+        return Answer(current.text(best), ponder, report, infos)
 
     def _task(
         self,
@@ -153,6 +160,10 @@ class Engine:
             fixed_movetime=fixed / 1000 if fixed else None,
             overhead=manager.overhead,
         )
+        # The client expects an answer: it gave a limit that could not be read, or only the other's time.
+        if (go.problems or go.times != (None, None)) and not (go.infinite or task.has_limit):
+            self._message(f"error: go: no limit is left, so {UNREADABLE_NODES} nodes are searched")
+            return replace(task, node_limit=UNREADABLE_NODES)
         rate, clock = options.number("nodestime"), task.clock
         if not rate or clock is None or go.waits:
             return task
@@ -178,18 +189,6 @@ class Engine:
             return tuple(chosen)
         return tuple(playable) if current.banned else None
 
-    def _searchable(self, game: Game) -> Game:
-        """The game, or its position alone after an end that nobody claimed: the client plays on."""
-        from variant_ai.core.rules.game import Game as NewGame
-
-        if game.outcome() is None:
-            return game
-        position = game.position.copy()
-        position["clock"] = 0
-        alone = NewGame(game.rules, game.rules.fen(position))
-        alone.position["passes"] = position["passes"]
-        return alone
-
     def _is_over(self) -> bool:
         """True if the position itself ends the game although there may be moves (a king in the
         centre). Draws and move counts, which must be claimed, do not count."""
@@ -208,16 +207,19 @@ class Engine:
             return -1
         return 0 if outcome.winner is None else 1 if outcome.winner == game.side else -1
 
-    def _quick_answer(self, moves: Sequence[int], report: Report | None = None) -> Answer:
+    def _quick_answer(
+        self, moves: Sequence[int], report: Report | None = None, may_look: bool = True
+    ) -> Answer:
         """A move without a search: the first choice of the policy if there is one, and no score.
 
         report: of a search whose time was over before the net saw the position; the first choice takes one
-        evaluation more. None: the search is still loading.
+        evaluation more, unless `may_look` is False. None: the search is still loading.
         """
         from variant_ai.core.search.report import Report
 
         with self._net_lock:  # the loader waits before it uses the net
-            ranked = self._ranked_moves(may_evaluate=report is not None or self._is_net_free)
+            may_evaluate = self._is_net_free if report is None else may_look
+            ranked = self._ranked_moves(may_evaluate=may_evaluate)
         move = next((move for move in ranked if move in moves), moves[0])
         if report is None:
             whose = "the net's first choice" if ranked else "any legal move"
@@ -251,9 +253,10 @@ class Engine:
 
         spec = self.spec()
         if self._game is None:
+            rules = self.builder.rules(spec)
             forbidden = spec.rules.repetition.perpetual_chase != "none"
-            self._judge = LazyChaseJudge(spec) if forbidden and spec.fairy is not None else None
-            self._game = CurrentGame(self.builder.rules(spec), self._judge)
+            self._judge = LazyChaseJudge(rules) if forbidden and spec.fairy is not None else None
+            self._game = CurrentGame(rules, self._judge)
         return self._game
 
     @property
@@ -322,6 +325,8 @@ class Engine:
             with self._net_lock:
                 self._is_net_free = False
             self._search.warm_up()
+            self._look_seconds = math.inf
+            self._rank_moves()  # how long it takes once all is warm
             self._is_warm = True
         return self._search
 
@@ -385,7 +390,9 @@ class Engine:
         moves: list[int] = current.game.legal_moves().tolist()
         if search is None or evaluator is None or not evaluator.ranks_moves or not moves:
             return moves
+        began = time.perf_counter()
         ((_, shares),) = net_answers(search, [current.game])
+        self._look_seconds = min(self._look_seconds, time.perf_counter() - began)
         ranked = sorted(moves, key=lambda move: -shares[move])
         self._ranked = (current.key, ranked)
         return ranked
@@ -432,8 +439,13 @@ class Engine:
         clocks = [time for time in go.times if time is not None]
         if min(clocks, default=TIME_TO_LOAD) < TIME_TO_LOAD or go.movetime is not None:
             return
-        if self._judge is not None and not self._judge.is_loaded:
-            self._judge.load()
+        judge = self._judge
+        is_move = go.perft is None and go.depth != 0  # otherwise a clock may start at once
+        if judge is None or judge.is_loaded or not is_move:
+            return
+        self._judge = None  # unless it can be loaded: one warning is enough
+        if judge.load(lambda problem: self._message(f"error: {problem}")):
+            self._judge = judge
             if self._search is not None:
                 self._search.judge_chases(True)
 

@@ -177,6 +177,17 @@ class BackgroundLoader:
             self._thread = None
 
 
+def has_time_to_look(task: SearchTask, manager: TimeManager, seconds: float) -> bool:
+    """Return True unless an evaluation, which takes so many seconds, costs too much of a clock that
+    leaves no time for a search. A fast net is better late than any legal move."""
+    from variant_ai.core.search.move.clock import TARGET_CAP
+
+    clock = None if task.go.waits else task.clock
+    if clock is None or manager.pace(clock, task.own_moves) != "at once":
+        return True
+    return seconds <= TARGET_CAP * (clock.remaining + clock.byoyomi - manager.overhead)
+
+
 # --- searching -------------------------------------------------------------------------------------
 
 
@@ -246,9 +257,7 @@ class _SearchTimer:
         finally:
             self.end()
             thread.join()
-        if task.go.waits:
-            ponder = task.go.ponder and not task.go.infinite
-            self.signals.wait_for_release(task.number, ponder=ponder)
+        self.signals.wait_for_release(task.go, task.number)
         return report
 
     def limits(self) -> Limits:

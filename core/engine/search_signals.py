@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from variant_ai.core.engine.commands import Command
+from variant_ai.core.engine.commands import Command, Go
 
 
 class QueuedCommand(NamedTuple):
@@ -111,9 +111,12 @@ class SearchSignals:
         """Return True if a draw was offered with the ponder hit."""
         return self._hit >= number and self._hit_with_draw
 
-    def wait_for_release(self, number: int, *, ponder: bool) -> None:
+    def wait_for_release(self, go: Go, number: int) -> None:
         """Wait until the client allows the answer of an infinite or pondering search: by `stop`, by
-        the end of its input, or (ponder) by a ponder hit."""
+        the end of its input, or (ponder) by a ponder hit. Other searches need not wait."""
+        if not go.waits:
+            return
+        ponder = go.ponder and not go.infinite
         with self.changed:
             self.changed.wait_for(
                 lambda: (

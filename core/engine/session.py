@@ -9,6 +9,7 @@ Lines are written by these two threads and by the reports of the search, each wi
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import traceback
@@ -110,9 +111,9 @@ class Session:
         """Set an option before the client does; the handshake declares the value as the default.
         Raises SettingError."""
         option = self.options.find(name)
-        is_variant = option.name == VARIANT
-        self.options.preset(name, self.builder.resolve_name(text) if is_variant else text)
-        self._is_variant_chosen |= is_variant
+        if option.name == VARIANT:
+            self._is_variant_chosen, text = True, self.builder.resolve_name(text)
+        self.options.preset(name, text)
         self.debug = self.options.is_on("debug")
         self._dialect.apply(self.options)
 
@@ -286,18 +287,25 @@ class Session:
                 return
             if self._is_cut_off or (self.signals.leaving and isinstance(command, Go | Ignored)):
                 continue
-            try:
+            with self._errors_reported():
                 self._execute(command, number, at)
-            except VariantAIError as error:
-                self._error(str(error))
-            except Exception as error:
-                traceback.print_exc()
-                self._error(f"internal: {type(error).__name__}: {error}")
             if isinstance(command, Go):
                 if command.perft is None:
                     self._progress.end()
                 self._finish_go(number)  # even after an error
-                self.engine.after_move(command)
+                with self._errors_reported():
+                    self.engine.after_move(command)
+
+    @contextlib.contextmanager
+    def _errors_reported(self) -> Iterator[None]:
+        """Context in which an error is reported and no more: the working thread must go on."""
+        try:
+            yield
+        except VariantAIError as error:
+            self._error(str(error))
+        except Exception as error:
+            traceback.print_exc()
+            self._error(f"internal: {type(error).__name__}: {error}")
 
     def _execute(self, command: Command, number: int, at: float) -> None:
         engine, dialect = self.engine, self._dialect
@@ -416,8 +424,11 @@ class Session:
             if not isinstance(error, VariantAIError):
                 traceback.print_exc()
             self._error(str(error) or type(error).__name__)
+            self.signals.wait_for_release(go, number)
             self._last = None
-            move = self._any_move()
+            move = None
+            with contextlib.suppress(Exception):  # the error of the search was reported
+                move = self.engine.any_move()
             lines = dialect.no_move(0) if move is None else dialect.best(move, None)
         if not self.signals.leaving:
             self._finish_go(number, *lines)
@@ -455,16 +466,6 @@ class Session:
         accepts = offered and lines and lines[0].is_known and lines[0].q <= 0
         return "draw" if accepts else ""
 
-    def _any_move(self) -> str | None:
-        """A legal move, after a search that failed; None if there is none."""
-        try:
-            return self.engine.any_move()
-        except VariantAIError:
-            return None
-        except Exception:
-            traceback.print_exc()
-            return None
-
     def _finish_go(self, number: int, *lines: str) -> None:
         """Print the answer to a `go`."""
         with self.signals.answering(number):
@@ -475,7 +476,10 @@ class Session:
         for move, count in self.engine.perft(depth, lambda: self.signals.is_stopped(number)):
             total += count
             self._print(f"{self._dialect.squares(move)}: {count}")
-        self._finish_go(number, "", f"Nodes searched: {total}")
+        if self.signals.is_stopped(number):
+            self._finish_go(number, self._dialect.message("perft was stopped"))
+        else:
+            self._finish_go(number, "", f"Nodes searched: {total}")
 
     def _probe(self, command: Probe) -> None:
         """Print the result of the last search if it was of this position."""

@@ -14,13 +14,12 @@ must therefore use the outcome of a `Game`, never that of a position.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.errors import MoveError, SpecError
+from variant_ai.core.rules.chase_judge import CycleJudge, chase_judge
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import UciNotation
@@ -35,12 +34,6 @@ from variant_ai.core.rules.verdicts import (
 IDENTITY = ("board", "hands", "side", "castling", "homes", "ep", "wins_left")
 """Fields in which repeated positions agree: all except counters and derived fields."""
 MAX_REPETITIONS = 127
-
-
-class CycleJudge(Protocol):
-    """Object that can judge a perpetual chase, as `Rules.judge_cycle` does."""
-
-    def judge_cycle(self, fen: str, moves: list[str]) -> Outcome | None: ...
 
 
 class Game:
@@ -247,28 +240,11 @@ class Game:
         fen = self.rules.fen(self.positions[first])
         verdict = (self.judge or self.rules).judge_cycle(fen, moves)
         if verdict is None and self.judge is None and self.rules.spec.fairy is not None:
-            verdict = _fairy_judge(self.rules).judge_cycle(fen, moves)
+            verdict = chase_judge(self.rules).judge_cycle(fen, moves)
         return verdict if verdict is not None and verdict.reason == "perpetual chase" else None
 
 
 _UCI = UciNotation()
-_judges: WeakKeyDictionary[Rules, CycleJudge] = WeakKeyDictionary()
-
-
-def _fairy_judge(rules: Rules) -> CycleJudge:
-    """Fairy-Stockfish as judge, one for each rules object."""
-    if rules not in _judges:
-        from variant_ai.core.rules.fairy.fairy_rules import FairyRules
-
-        _judges[rules] = FairyRules(rules.spec)
-    return _judges[rules]
-
-
-def load_judge(rules: Rules) -> None:
-    """Load the judge of perpetual chases if the spec forbids them; at the first repetition it
-    would take most of a second and block all threads."""
-    if rules.spec.rules.repetition.perpetual_chase != "none" and rules.spec.fairy is not None:
-        _fairy_judge(rules)
 
 
 def _require_judge(rules: Rules) -> None:

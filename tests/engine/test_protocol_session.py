@@ -240,6 +240,48 @@ class PrefersLastMove(Evaluator):
         return Evaluation(np.zeros(len(planes), np.float32), ramp)
 
 
+class CountingNet(PrefersLastMove):
+    """The same, which takes some seconds for each evaluation and counts them."""
+
+    seconds = 0.0
+    evaluations = 0
+
+    def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+        self.evaluations += 1
+        time.sleep(self.seconds)
+        return super().evaluate(planes)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "go", "looks"),
+    [
+        (0.0, "wtime 100 btime 100", True),
+        (0.05, "wtime 100 btime 100", False),
+        (0.05, "movetime 0", True),
+    ],
+)
+def test_a_slow_net_is_not_asked_when_a_clock_has_no_time_for_it(
+    seconds: float, go: str, looks: bool
+) -> None:
+    class CountingBuilder(FakeBuilder):
+        def evaluator(
+            self, spec: VariantSpec, settings: Mapping[str, Any], say: Callable[[str], None]
+        ) -> Evaluator:
+            net = CountingNet(super().evaluator(spec, settings, say))
+            net.seconds = seconds
+            nets.append(net)
+            return net
+
+    nets: list[CountingNet] = []
+    with hello(builder=CountingBuilder()) as client:
+        client.ask("position startpos")
+        client.ask("position startpos moves e2e4 e7e5")
+        (net,) = nets
+        before = net.evaluations
+        client.ask(f"go {go}", until="bestmove")
+        assert net.evaluations - before == looks
+
+
 @pytest.mark.parametrize("limit", ["movetime 150", "wtime 600 btime 600"])
 def test_a_go_while_the_search_is_loading_is_answered_in_time_by_the_policy(
     limit: str, monkeypatch: pytest.MonkeyPatch
@@ -657,6 +699,58 @@ def test_a_search_that_fails_still_answers_with_a_move() -> None:
         assert client.ask() == []
 
 
+@pytest.mark.parametrize(("go", "release"), [("infinite", "stop"), ("ponder", "ponderhit")])
+def test_a_search_that_fails_waits_as_any_other(go: str, release: str) -> None:
+    """An answer to `go infinite` or `go ponder` before the client allows it counts for another search."""
+    builder = FakeBuilder()
+    builder.shape = {"fails": True}
+    with hello(builder=builder) as client:
+        client.send("position startpos", f"go {go} wtime 1000 btime 1000")
+        assert client.until("info") == ["info string error: broken on purpose"]
+        assert client.silent(0.2)
+        assert len(best(client.ask(release, until="bestmove"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("moves", "go", "limited"),
+    [
+        ("", "wtime x", True),
+        ("", "depth x", True),
+        ("", "btime 1000", True),
+        ("moves e2e4", "wtime 1000", True),
+        ("moves e2e4", "wtime 1000 btime abc", True),
+        ("moves e2e4", "wtime x btime 9000", False),
+        ("", "nodes 5 foo", False),
+    ],
+)
+def test_a_go_without_a_limit_for_the_side_to_move_is_limited(
+    moves: str, go: str, limited: bool
+) -> None:
+    with hello() as client:
+        client.ask(f"position startpos {moves}")
+        lines = client.ask(f"go {go}", until="bestmove")
+        told = "info string error: go: no limit is left, so 800 nodes are searched"
+        assert (told in lines) == limited
+        assert (last_search(client).limits[-1].nodes == 800) == limited
+
+
+def test_pondering_without_a_clock_of_its_own_ends_after_the_ponder_hit() -> None:
+    with hello() as client:
+        client.send("position startpos", "go ponder btime 1000")
+        assert client.until("info")[0].endswith("800 nodes are searched")
+        client.ask("ponderhit", until="bestmove")
+
+
+def test_a_drawn_position_has_a_score() -> None:
+    """A search of it has no visits, but clients wait for an `info` line."""
+    builder = FakeBuilder("chess")
+    builder.shape = {"solved": True}
+    with hello(builder=builder) as client:
+        client.ask("position fen 8/8/8/4k3/8/8/4K3/8 w - - 0 1")
+        *_, info, move = client.ask("go nodes 100", until="bestmove")
+        assert "score cp 0 " in info and info.endswith(f"pv {best([move])}")
+
+
 def test_scores_that_clients_trust() -> None:
     """`cp 0` with one move in the line only for a draw; mates in full moves."""
     builder = FakeBuilder()
@@ -875,8 +969,9 @@ def test_perft_of_any_depth(depth: int, nodes: int | None) -> None:
         if nodes is None:
             assert client.silent(0.3)
             client.send("stop")
-        last = client.until("Nodes")[-1]
-        assert nodes is None or last == f"Nodes searched: {nodes}"
+            assert client.until("info") == ["info string perft was stopped"]
+        else:
+            assert client.until("Nodes")[-1] == f"Nodes searched: {nodes}"
         assert client.ask() == []
 
 

@@ -31,6 +31,11 @@ def random_game(variant: str, plies: int, seed: int) -> Game:
     return game
 
 
+def test_words_of_usi_end_a_list_of_moves() -> None:
+    parsed = Usi().parse("go searchmoves 7g7f 2g2f byoyomi 300")
+    assert parsed == Go(times=(0.0, 0.0), byoyomi=0.3, search_moves=("7g7f", "2g2f"))
+
+
 @pytest.mark.parametrize("variant", SHOGI)
 def test_every_move_is_written_and_read(variant: str) -> None:
     notation = UsiNotation()

@@ -7,9 +7,11 @@ import random
 from pathlib import Path
 
 import pytest
+from small_board import CYCLE, small_xiangqi
 
 from variant_ai.core.errors import FenError, MoveError, SpecError
 from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.chase_judge import load_judge
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, spec_settings
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome, Rules
@@ -262,6 +264,17 @@ def test_chases_need_a_judge(xiangqi: Rules, engine: str) -> None:
     rules = make_rules(VariantSpec.model_validate(data), engine)
     with pytest.raises(SpecError, match="no `fairy:` name for a judge"):
         Game(rules)
+
+
+def test_a_chase_that_nobody_can_judge_is_a_repetition_after_one_warning() -> None:
+    """A spec may inherit `fairy:` of another board; a match must not end by that."""
+    rules = make_rules(small_xiangqi())
+    game = Game.from_uci(rules, None, CYCLE * 2)
+    with pytest.warns(UserWarning, match="9 x 9.*count as other repetitions"):
+        outcome = game.outcome()
+    assert outcome is not None and (outcome.reason, outcome.winner) == ("repetition", None)
+    load_judge(rules)
+    assert Game.from_uci(rules, None, CYCLE * 2).outcome() == outcome
 
 
 def test_a_custom_judge(xiangqi: Rules) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import pytest
 
 from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.kernel.attacks import kings_face
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec import builtin_specs, load_spec, parse_spec
@@ -86,6 +88,8 @@ def test_facing_kings_are_parted_or_the_game_ends() -> None:
     outcome = Game.from_uci(janggi(), FACING, ["e2e2"]).outcome()
     assert outcome is not None and outcome.winner == 0
     assert outcome.detail == "passed between facing kings: 13 points to 1.5"
+    function: Any = kings_face
+    assert not function.signatures, "compiled for seconds in every process"
 
 
 def test_facing_kings_may_stay_without_the_word() -> None:

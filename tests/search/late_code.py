@@ -10,7 +10,8 @@ from numba.core import dispatcher
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference.backends.uniform_backend import RandomEvaluator, UniformEvaluator
-from variant_ai.core.rules.game import Game, load_judge
+from variant_ai.core.rules.chase_judge import load_judge
+from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search

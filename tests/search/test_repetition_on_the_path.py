@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from small_board import CYCLE, TEXT
 
 from variant_ai.core.inference import Evaluation, UniformEvaluator
 from variant_ai.core.rules.game import Game
@@ -103,6 +104,19 @@ def test_a_search_without_a_judge_has_no_verdicts(make_search: MakeSearch, judge
     search.judge_chases(judged)
     search.run(Limits(simulations=20_000))
     assert bool(np.count_nonzero(search.tree._chases.verdicts["used"])) == judged
+
+
+def test_a_search_goes_on_where_nobody_can_judge_chases(
+    make_search: MakeSearch, tmp_path: Path
+) -> None:
+    spec = tmp_path / "small-xiangqi.yaml"
+    spec.write_text(TEXT)
+    search = make_search(str(spec), None, " ".join((CYCLE * 2)[:-1]), net="random")
+    with pytest.warns(UserWarning, match="9 x 9"):
+        report = search.run(Limits(simulations=300))
+    assert report.visits == 300
+    edge = edge_to(search, CYCLE[-1])
+    assert search.tree.edges(search.tree.root).q[edge] == 0
 
 
 CHASED_KING = "4k4/9/9/9/9/9/9/9/5K3/4R4 b - - 0 1"

@@ -86,6 +86,13 @@ def test_evaluations_are_counted(make_search: MakeSearch) -> None:
     assert (report.evaluations, report.stopped_by) == (100, "evaluations")
 
 
+def test_a_limit_of_any_size(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse")
+    report = search.run(Limits(nodes=10**400, evaluations=10**23, simulations=5))
+    assert report.visits == 5
+    assert search.run(Limits(nodes=10**23, movetime=0.05)).visits > 5
+
+
 def test_time_limit(make_search: MakeSearch) -> None:
     for net in ("uniform", "random"):
         report = make_search("crazyhouse", net=net).run(Limits(movetime=0.05))

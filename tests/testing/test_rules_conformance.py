@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from small_board import small_xiangqi
 
 from variant_ai.core.errors import SpecError
 from variant_ai.core.spec import builtin_specs, load_spec
@@ -33,6 +34,12 @@ def test_planes_of_the_last_moves_change_no_verdict() -> None:
     seeing = spec.model_copy(update={"input": (*spec.input, LastMovesPlanes(last_moves=2))})
     report = check_rules(seeing, 60, seed=1, isolated=False)
     assert report.agrees, report.first_difference
+
+
+def test_a_reference_on_another_board_is_named() -> None:
+    """Otherwise nearly every move would differ, and the report would not say why."""
+    with pytest.raises(SpecError, match=r"9 x 9.*accepted: a `fairy:` with this board"):
+        check_rules(small_xiangqi(), 20, seed=1, isolated=False)
 
 
 def test_a_wrong_movement_is_found_and_named_by_fen_and_move() -> None:

@@ -42,7 +42,7 @@ from variant_ai.core.arena.tables.crosstable import Standings, csv_text, html, t
 from variant_ai.core.arena.tables.sprt import SprtStatus, pair_counts
 from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.factories import PROGRAM_PROTOCOLS
-from variant_ai.core.rules.game import load_judge
+from variant_ai.core.rules.chase_judge import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
 from variant_ai.core.system.files import first_settings, naming, whole

@@ -158,7 +158,7 @@ _FIRST = (
     # --- set by every client -------------------------------------------------------------------
     replace(search_option("threads"), about="Threads of the evaluator, at most one for each processor; "
             "0: the evaluator chooses. The tree itself uses one thread"),
-    replace(search_option("memory_mb"), ucci=False, also=("hashsize",)),
+    replace(search_option("memory_mb"), ucci=False),
     Option("Clear Hash", "button", about="Forget the search tree", ucci=False),
     _check("Ponder", False, "Informs that the client will send `go ponder`; the engine ponders only "
            "then", ucci=False),

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 SHOWN = 60
 """Most characters of a client's text that are repeated in an error."""
-UNREADABLE_NODES = 800
-"""Nodes of a search whose limits could not be read: about a second of a large net on one core."""
 _NUMBER = re.compile(r"([+-]?[0-9]{1,15})(\.[0-9]*)?\Z")
 
 
@@ -299,7 +297,7 @@ def read_go(
         elif word not in flags:
             found.problems.append(f"go: unknown word {shown(word)}")
         elif word == "searchmoves":
-            while words and words[0].lower() not in _GO_WORDS:
+            while words and words[0].lower() not in {*times, *counts, *flags}:
                 found.moves.append(words.popleft())
         else:
             found.flags.add(word)
@@ -309,14 +307,10 @@ def read_go(
 _TIMES = dict.fromkeys(("wtime", "btime", "winc", "binc", "movetime"), 1e-3)
 _COUNTS = ("movestogo", "depth", "nodes", "mate", "perft")
 _FLAGS = ("infinite", "ponder", "searchmoves")
-_GO_WORDS = {*_TIMES, *_COUNTS, *_FLAGS}
 
 
 def parse_go(given: Sequence[str]) -> Go:
-    """Parse a UCI `go`; words that are not understood are reported in `problems`.
-
-    If no limit is left then, the search is one of `UNREADABLE_NODES`.
-    """
+    """Parse a UCI `go`; words that are not understood are reported in `problems`."""
     found = read_go(given, _TIMES, _COUNTS, _FLAGS)
     return go_of(found, ("wtime", "btime"), ("winc", "binc"))
 
@@ -341,7 +335,7 @@ def go_of(found: GoWords, times: tuple[str, str], increments: tuple[str, str], *
         search_moves=tuple(found.moves),
         problems=tuple(found.problems),
         **more,
-    ).with_limit(UNREADABLE_NODES)
+    )
 
 
 def shown(text: str) -> str:

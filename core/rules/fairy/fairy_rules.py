@@ -51,7 +51,6 @@ from variant_ai.core.rules.verdicts import (
 )
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.start_position import board_size
 from variant_ai.core.system.text_tables import counted
 
 MAX_STATES = 8192
@@ -76,7 +75,6 @@ class FairyRules(Rules):
             )
         # move counts are in the record: a FEN does not have the checks given
         self._fairy = FairyVariant.of_spec(spec, spec_settings(spec, move_count=False, chase=True))
-        _require_board(spec, self._fairy.start_fen())
         self._without_chase = FairyVariant.of_spec(
             spec, spec_settings(spec, move_count=False, chase=False)
         )
@@ -338,16 +336,6 @@ class FairyRules(Rules):
         if self._fairy.in_check(fen):
             player = PLAYERS[1 - int(position["side"][0])]
             raise FenError(f"the {player} is in check, but it is the other's move: {text!r}")
-
-
-def _require_board(spec: VariantSpec, fen: str) -> None:
-    """Raise SpecError if Fairy-Stockfish plays the variant on a board of another size."""
-    files, ranks = board_size(fen.split(maxsplit=1)[0])
-    if (files, ranks) != (spec.board.files, spec.board.ranks):
-        raise SpecError(
-            f"variant {spec.variant!r} has a board of {spec.board.files} x {spec.board.ranks}, and "
-            f"Fairy-Stockfish plays {spec.fairy!r} on one of {files} x {ranks}"
-        )
 
 
 def identity(fen: str) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from variant_ai.core.errors import (
 )
 from variant_ai.core.spec.files.fairy_ini import own_names
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.start_position import board_size
 
 _lock = threading.RLock()
 
@@ -123,9 +124,19 @@ class FairyVariant:
 
     @classmethod
     def of_spec(cls, spec: VariantSpec, settings: Mapping[str, str]) -> FairyVariant:
-        """The variant that a spec names, which must name one."""
+        """The variant that a spec names, which must name one. Raises SpecError also if Fairy-Stockfish plays
+        it on a board of another size, as after `extends:` with another board."""
         assert spec.fairy is not None
-        return cls(spec.fairy, settings, spec.fairy_ini)
+        variant, board = cls(spec.fairy, settings, spec.fairy_ini), spec.board
+        files, ranks = board_size(variant.start_fen().split(maxsplit=1)[0])
+        if (files, ranks) != (board.files, board.ranks):
+            raise SpecError(
+                f"variant {spec.variant!r} has a board of {board.files} x {board.ranks}, and "
+                f"Fairy-Stockfish plays {spec.fairy!r} on one of {files} x {ranks}; accepted: a `fairy:` "
+                "with this board, or `fairy: null`",
+                keys=("fairy",),
+            )
+        return variant
 
     def start_fen(self) -> str:
         with _lock:

@@ -7,7 +7,7 @@ the tables instead.
 from __future__ import annotations
 
 import threading
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,8 +180,11 @@ class KernelRules(Rules):
         return Outcome(winner if winner >= 0 else None, _REASONS[reason], detail)
 
     def _face(self, position: Position) -> bool:
+        """True if the kings face each other and must part. Not compiled: the kernel has this function only
+        within others, and for one description a game it would be compiled for seconds."""
+        face: Any = kings_face
         faces = self.spec.rules.facing_kings == "must part"
-        return faces and bool(kings_face(self.tables[0], position[0]))
+        return faces and bool(face.py_func(self.tables[0], position[0]))
 
     def _detail(self, reason: int, position: Position) -> str:
         """Describe the rule of the spec that ended the game."""

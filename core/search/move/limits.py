@@ -51,10 +51,10 @@ class Limits:
         most_visits = None if self.infinite else self.visits
         most_evaluations = None if self.infinite else self.evaluations
         return (
-            MOST if most_visits is None else most_visits - visits,
-            MOST if most_evaluations is None else most_evaluations - evaluations,
+            MOST if most_visits is None else min(most_visits, MOST) - visits,
+            MOST if most_evaluations is None else min(most_evaluations, MOST) - evaluations,
         )
 
 
 def _is_at_least_0(value: object) -> bool:
-    return isinstance(value, Real) and float(value) >= 0
+    return isinstance(value, Real) and bool(value >= 0)  # type: ignore[operator]

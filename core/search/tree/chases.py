@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from variant_ai.core.rules.fairy.fairy_rules import FairyRules
-from variant_ai.core.rules.game import CycleJudge
+from variant_ai.core.rules.chase_judge import chase_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.rules.verdicts import idle_winner
@@ -29,7 +28,6 @@ class Chases:
         self.rules = rules
         self.verdicts = new_verdicts()
         """Table that descents read, by `cycle_key`."""
-        self._judge: CycleJudge | None = None
 
     def forget(self) -> None:
         """Remove all verdicts."""
@@ -47,10 +45,8 @@ class Chases:
         cycle = [uci(types, spec.board.files, move) for move in moves[first:last]]
         if first >= int(info["root_at"]):  # the second occurrence: repeat it to the fold
             cycle *= spec.rules.repetition.fold - 1
-        if self._judge is None:
-            self._judge = FairyRules(spec)
         fen = self.rules.fen(descent.line[first : first + 1].copy())
-        verdict = self._judge.judge_cycle(fen, cycle)
+        verdict = chase_judge(self.rules).judge_cycle(fen, cycle)
         side = int(descent.line[last]["side"])
         winner = idle_winner(types, descent.line[last : last + 1])
         if verdict is not None and verdict.reason == "perpetual chase":
