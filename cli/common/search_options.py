@@ -139,7 +139,8 @@ def net_options(command: F) -> F:
         click.option(
             "--precision",
             metavar="NAME",
-            help="fp32, bf16, fp16, int8.  [default: bf16 if the processor has it]",
+            help="fp32, bf16, fp16, int8.  [default: bf16 if the processor has it, else int8 if the net has such "
+            "a file and it is much faster]",
         ),
         click.option(
             "--search", metavar="NAME", help="Search: graph, or one of a plugin.  [default: graph]"

@@ -110,7 +110,8 @@ def test_what_was_asked_before_quit_is_answered() -> None:
     assert any("4P3" in line for line in board)
     # the search may have begun before `quit` was read, and say that there is no net
     assert [line for line in board if not line.startswith("info")][-1] == "readyok"
-    assert talk("ucci\nisready\nquit\n")[-2:] == ["readyok", "bye"]
+    lines = talk("ucci\nisready\nquit\n")  # on a busy machine it adds that it will measure again
+    assert [line for line in lines if not line.startswith("info")][-2:] == ["readyok", "bye"]
 
 
 def test_names_that_clients_have_for_variants_are_listed() -> None:

@@ -191,8 +191,8 @@ _FIRST = (
            "torch; material, uniform and random play without a net; check:A,B compares two"),
     _combo("Context", "cpu", ("cpu", "gpu"), "Device of the net"),
     _combo("Precision", "auto", ("auto", "float32", "float16", "bfloat16", "int8"),
-           "Number format of the net; auto: bfloat16 if the processor has it, "
-           "else the format of the file"),
+           "Number format of the net; auto: bfloat16 if the processor has it, else int8 if the net "
+           "has such a file and it is much faster, else the format of the file"),
     search_option("batch_size"),
     search_option("batch_growth"),
     _spin("First_Device_ID", 0, 0, 64, "First GPU to use with Context gpu"),
