@@ -12,7 +12,7 @@ from onnx import TensorProto
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference import OnnxEvaluator, make_evaluator
 from variant_ai.core.inference.int8_check import METADATA_KEY, KnownAnswers, softmax
-from variant_ai.core.inference.model_file import read_model_file
+from variant_ai.core.inference.model_file import MADE_FROM, find_model_file, read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata
 from variant_ai.core.nets.onnx_files import read_onnx, write_onnx
@@ -211,3 +211,14 @@ def test_biases_of_channels_with_next_to_no_weights_are_kept(weight: float) -> N
     assert whole * unit == pytest.approx(bias, rel=1e-4)
     scale = onnx.numpy_helper.to_array(constants[f"w{quantise.SUFFIX_W}_scale"])
     assert scale[0] == pytest.approx(0.1 / 127)  # what is usual is left as it is
+
+
+@pytest.mark.parametrize("variant", ["crazyhouse", "xiangqi"])
+def test_shipped_int8_files_are_of_the_shipped_nets(variant: str) -> None:
+    from variant_ai.plugins import registry
+
+    entry = registry().entry_of(registry().variant(variant))
+    assert entry is not None and entry.model is not None
+    file = find_model_file(entry.model, "int8")
+    assert file.path != entry.model and MADE_FROM in file.metadata
+    assert METADATA_KEY in file.metadata

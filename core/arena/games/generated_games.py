@@ -133,7 +133,7 @@ class GeneratedGames(Closing):
         self.variant = variant
         self._journal = Journal(self.path)
         self._offsets: dict[int, int] = {}
-        """Where the game of a number stands in the journal; games are not kept in memory."""
+        """Places of games in the journal by their numbers; games are not kept in memory."""
         self.has_games = False
         """True if there is a game that was not dropped."""
         try:

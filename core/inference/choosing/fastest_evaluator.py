@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 SECONDS = 3.0
 """Time to measure, without loading and warm-up."""
 INT8_GAIN = 1.3
-"""How many times as fast as fp32 int8 must be to be chosen: rounding costs a little strength."""
+"""Least gain in speed over fp32 for which int8 is chosen: rounding costs a little strength."""
 FEW_PROCESSORS = 4
 """Up to this many processors, one session for each is expected to be the fastest layout."""
 
