@@ -133,6 +133,12 @@ def start_walls(spec: VariantSpec) -> frozenset[int]:
     return frozenset(square for square, text in _start_cells(spec).items() if text == WALL)
 
 
+def has_even_walls(spec: VariantSpec) -> bool:
+    """Return True if both players see the walls on the same squares."""
+    board, walls = spec.board, start_walls(spec)
+    return walls == {view(s, 1, board.files, board.ranks, board.sides) for s in walls}
+
+
 def _start_cells(spec: VariantSpec) -> dict[int, str]:
     return board_cells(spec.rules.start.split()[0], spec.board.files, spec.board.ranks)
 
@@ -213,6 +219,8 @@ def _castling_issues(spec: VariantSpec, home: Home, kings: tuple[list[int], list
             walk = spec.castling[side.letter].king
             message = f"{walk!r} is the king's walk in castling {same} already"
             issues.append((("castling", side.letter, "king"), message))
+        for right in pair:
+            issues += _wall_issues(spec, right, home)
         claimed = [right for right in pair if right.letter in held]
         # a player without a king castles only if the FEN has the right
         for right in claimed or [r for r in pair if kings[r.colour] or not royal]:
@@ -251,6 +259,27 @@ def _shape_issues(spec: VariantSpec, side: CastlingRight) -> Issues:
     ):
         if king == rook:
             yield (*path, "rook"), f"king and rook both {verb} on {_name(king, spec)}"
+
+
+def _wall_issues(spec: VariantSpec, right: CastlingRight, home: Home) -> Issues:
+    """Check that no wall stands where king and rook of a player walk. With `shuffle:` they may begin on any
+    square of their rank."""
+    walls = start_walls(spec)
+    from_any_files = spec.rules.shuffle != "none"
+    here = right.king_from in home and right.rook_from in home
+    if not walls or spec.rules.engine == "fairy" or not (here or from_any_files):
+        return
+    files, letter = spec.board.files, right.letter.upper()
+    rank = range(right.king_from // files * files, right.king_from // files * files + files)
+    king, rook = (right.king_from, right.king_to), (right.rook_from, right.rook_to)
+    free = tuple(square for square in rank if square not in walls and from_any_files)
+    walks = [range(min(ends), max(ends) + 1) for ends in (king + free, rook + free)]
+    for square in sorted(walls & {*walks[0], *walks[1]})[:1]:
+        message = f"king or rook of {PLAYERS[right.colour]} would walk over {_name(square, spec)}"
+        yield (
+            ("castling", letter),
+            f"{message}, a wall in rules.start; accepted: walks without walls",
+        )
 
 
 def _home_issues(spec: VariantSpec, right: CastlingRight, home: Home, kings: list[int]) -> Issues:

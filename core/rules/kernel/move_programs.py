@@ -121,9 +121,7 @@ def forced_squares(geometry: Geometry, kind: PieceType, colour: int) -> frozense
         return frozenset()
     if promotes.must == "where stuck":
         squares = frozenset(
-            square
-            for square in range(geometry.squares)
-            if _is_stuck(geometry, kind, colour, square)
+            square for square in geometry.everywhere if _is_stuck(geometry, kind, colour, square)
         )
     else:
         squares = geometry.zone(promotes.at if promotes.must is True else promotes.must, colour)
@@ -148,6 +146,8 @@ def _path(
     if len(targets) < (2 if movement.hop else 1):
         return None
     legs = [geometry.step(origin, x * turn, y * turn) for x, y in movement.legs]
+    if None in legs:  # a wall stands in the way
+        return None
     doubles = kind.piece.passant and movement.is_double_step
     return Path(
         origin=origin,
