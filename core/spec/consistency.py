@@ -401,7 +401,7 @@ def _jumped_squares(spec: VariantSpec, piece: Piece) -> Iterator[int]:
     zones = [(everywhere, piece.moves)]
     zones += [(zone_squares(zone, board), word) for zone, word in piece.from_.items()]
     for squares, word in zones:
-        if any(move.is_double_step and move.dy > 0 for move in parse_betza(word)):
+        if any(move.is_double_step for move in parse_betza(word)):
             yield from {square + board.files for square in squares} & everywhere
 
 

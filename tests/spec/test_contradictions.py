@@ -69,6 +69,13 @@ LAST = "  insufficient_material: true"
         (
             "chess",
             PAWN,
+            "moves: fmWfcF, from: {rank 6: bmnD}, passant: true",
+            "pieces.P.passant",
+            "no piece with `passant` has a lame double step straight ahead",
+        ),
+        (
+            "chess",
+            PAWN,
             "moves: fmWfF, from: {rank 2: fmnD}, passant: true",
             "pieces.P.passant",
             "P has the same move with and without capture",
