@@ -292,6 +292,7 @@ def _check_rules(spec: VariantSpec) -> Issues:
         "hands": spec.hands is not None,
         "`wins`": bool(rules.wins),
         "`bare_king: loss`": rules.bare_king == "loss",
+        f"`stalemate: {rules.stalemate}`": rules.stalemate != "draw",
     }
     if rules.insufficient_material and any(other_wins.values()):
         other = next(name for name, given in other_wins.items() if given)

@@ -151,6 +151,20 @@ LAST = "  insufficient_material: true"
             "unknown piece in hand 'K'; accepted: P, N, B, R, Q",
         ),
         (
+            "chess",
+            "stalemate: draw",
+            "stalemate: loss",
+            "rules.insufficient_material",
+            "with `stalemate: loss` any material may win; accepted: false",
+        ),
+        (
+            "minixiangqi",
+            "p1ppp1p/7/7/7",
+            "p1ppp1p/*6/7/*6",
+            "rules.start",
+            "the walls are not symmetric, as `symmetry: [files]` needs",
+        ),
+        (
             "dobutsu",
             "promoted: reverts",
             "promoted: returns as X",
