@@ -502,6 +502,15 @@ def test_rules_beyond_the_kernel_are_named() -> None:
         SpecError, match=r"`checks: never` with promotion, `checks: never` with `passant`"
     ):
         make_rules(ends_of(plain, royal=True))
+    goals = [{"piece": letter, "reaches": "d4"} for letter in "KN"]
+    # an author without a variant of Fairy-Stockfish learns what the other engine needs
+    advice = "two wins by `reaches`; accepted: other words, or .* `engine: fairy`, .* that `fairy:` names"
+    with pytest.raises(SpecError, match=advice):
+        make_rules(ends_of({"wins": goals}))
+    house = load_spec(builtin_specs()["crazyhouse"]).model_dump(by_alias=True)
+    house["hands"]["order"] = [*"PNBRQK"]
+    with pytest.raises(SpecError, match="a royal piece in hand, K"):
+        make_rules(VariantSpec.model_validate(house, strict=False))
     with pytest.raises(SpecError, match="9 wins by `extinct` and `lost`"):
         make_rules(ends_of({"wins": [{"extinct": "P"}] * 9}))
 

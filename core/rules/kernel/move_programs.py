@@ -61,6 +61,11 @@ LEAPS, RAY, LAME, HOPS, BEHIND = range(5)
 TYPE_SHIFT = 8
 SQUARE_MASK = 127
 
+BEYOND_THE_KERNEL = (
+    "accepted: other words, or under `rules:` `engine: fairy`, which plays the variant of "
+    "Fairy-Stockfish, built-in or of a `fairy_ini:`, that `fairy:` names"
+)
+
 
 @dataclass(slots=True)
 class Path:
@@ -168,7 +173,7 @@ def _within(kind: PieceType, targets: tuple[int, ...], zone: frozenset[int]) -> 
     if False in inside and True in inside[inside.index(False) :] and len(targets) > 1:
         raise SpecError(
             f"kernel: piece {kind.symbol!r} leaves its zone {kind.piece.within!r} and comes back in "
-            "one move; that needs `engine: fairy`"
+            f"one move; {BEYOND_THE_KERNEL}"
         )
     return tuple(square for square, ok in zip(targets, inside, strict=True) if ok)
 

@@ -12,6 +12,7 @@ from variant_ai.core.errors import SpecError
 from variant_ai.core.renamed import moved_names
 from variant_ai.core.rules.geometry import Geometry
 from variant_ai.core.rules.kernel.move_programs import (
+    BEYOND_THE_KERNEL,
     END,
     Path,
     captures_of,
@@ -97,7 +98,7 @@ def compile_tables(spec: VariantSpec) -> Tables:
     if missing:
         raise SpecError(
             f"variant {spec.variant!r}: the kernel has no rule for {', '.join(missing)}; "
-            "write `engine: fairy` under `rules:`",
+            f"{BEYOND_THE_KERNEL}",
             keys=("rules",),
         )
     types = PieceTypes(spec)
@@ -156,6 +157,9 @@ def missing_words(spec: VariantSpec) -> list[str]:
     rights = 2 * len(spec.castling)
     if rights > MAX_RIGHTS:
         missing.append(f"{rights} castling rights (at most {MAX_RIGHTS})")
+    for letter in spec.hands.order if spec.hands else ():
+        if letter in royal_letters(spec):
+            missing.append(f"a royal piece in hand, {letter}")
     kinds = len(spec.hands.order) if spec.hands else 0
     if kinds * spec.board.files * spec.board.ranks > MAX_DROPS:
         missing.append(f"{kinds} kinds in hand on so many squares (at most {MAX_DROPS} drops)")
@@ -195,7 +199,7 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
             if widest * (1 + _number_of_choices(kind, types)) > MAX_PIECE_MOVES:
                 raise SpecError(
                     f"kernel: {kind.symbol!r} has more than {MAX_PIECE_MOVES} moves, promotions "
-                    "included, on one square; that needs `engine: fairy`"
+                    f"included, on one square; {BEYOND_THE_KERNEL}"
                 )
             row = piece_code(kind.index, colour) * MAX_SQUARES
             for square, (paths, program) in enumerate(alike[moves]):
