@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from variant_ai.core.errors import FenError
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.issues import Issues, Path
-from variant_ai.core.spec.rule_words import may_win_otherwise
+from variant_ai.core.spec.rule_words import (
+    letters_in_words,
+    letters_of,
+    may_win_otherwise,
+)
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import square_name, square_of, view, zone_squares
 from variant_ai.core.system.text_tables import counted
@@ -148,15 +152,15 @@ def royal_letters(spec: VariantSpec) -> frozenset[str]:
     royal, the one whose loss loses, if each player begins with one."""
     royal = {symbol for symbol, piece in spec.pieces.items() if piece.royal}
     if not royal and spec.rules.explodes and spec.rules.checks != "ignored":
-        lost = {win.extinct for win in spec.rules.wins if win.extinct and not win.left}
-        home = sorted(piece for piece in start_array(spec).values() if piece[1] in lost)
+        lost = {letters_of(w.extinct, spec.pieces) for w in spec.rules.wins if not w.left} - {()}
+        home = sorted(piece for piece in start_array(spec).values() if (piece[1],) in lost)
         if len(lost) == 1 and [colour for colour, _ in home] == [0, 1]:
             royal = {home[0][1]}
     return frozenset(royal)
 
 
 def check_home(spec: VariantSpec) -> Issues:
-    """Check the royal pieces of the start position, and castling from it."""
+    """Check the royal pieces of the start position, wins that are there already, and castling from it."""
     home = start_array(spec)
     kings = _kings(spec, home)
     for colour, squares in enumerate(kings):
@@ -169,6 +173,9 @@ def check_home(spec: VariantSpec) -> Issues:
                 "`wins: [{extinct: K}]`)",
             )
     yield from _missing_kings(spec, kings)
+    if spec.rules.engine == "kernel":
+        for i in range(len(spec.rules.wins)):
+            yield from _over_at_once(spec, i, home)
     if spec.castling:
         yield from _castling_issues(spec, home, kings)
 
@@ -188,6 +195,33 @@ def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Iss
             f"a start position with the {name} {symbol.lower() if colour else symbol}, or "
             "`wins: [{extinct: all pieces}]`",
         )
+
+
+def _over_at_once(spec: VariantSpec, i: int, home: Home) -> Issues:
+    """Check that a goal is not reached, and that pieces are not gone, from the start."""
+    win, over = spec.rules.wins[i], "so the game would be over at once"
+    if win.reaches is not None and not (win.safe or win.race or win.held):
+        letters, zone = letters_of(win.piece, spec.pieces), zone_squares(win.reaches, spec.board)
+        for square, (colour, symbol) in sorted(home.items()):
+            board = spec.board
+            seen = view(square, colour, board.files, board.ranks, board.sides)
+            if symbol in letters and seen in zone:
+                message = (
+                    f"{PLAYERS[colour]} begins with {symbol} on {_name(square, spec)}, its goal"
+                )
+                yield ("rules", "wins", i, "reaches"), f"{message}, {over}"
+                return
+    word, which = ("extinct", win.extinct) if win.extinct else ("lost", win.lost)
+    if which is None:
+        return
+    letters, pocket = letters_of(which, spec.pieces), spec.rules.start.split()[0].partition("[")[2]
+    for colour, player in enumerate(PLAYERS):
+        held = [c.upper() for c in pocket if c.isalpha() and c.islower() == bool(colour)]
+        there = held + [symbol for owner, symbol in home.values() if owner == colour]
+        count = sum(symbol in letters for symbol in there)
+        if count <= win.left:
+            message = f"{player} begins with {count} of {letters_in_words(which, 'and')}, {over}"
+            yield ("rules", "wins", i, word), message
 
 
 def _kings(spec: VariantSpec, home: Home) -> tuple[list[int], list[int]]:

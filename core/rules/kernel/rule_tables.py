@@ -79,6 +79,7 @@ from variant_ai.core.rules.position import (
 )
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.plane_layout import last_moves_shown
+from variant_ai.core.spec.rule_words import letters_of
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import royal_letters, start_array
 from variant_ai.core.spec.zones import square_name
@@ -124,8 +125,9 @@ def missing_words(spec: VariantSpec) -> list[str]:
     missing = []
     if rules.explodes and spec.hands:
         missing.append("`explodes: true` with pieces in hand")
-    lost = {win.extinct for win in rules.wins}
-    if rules.explodes and rules.checks != "ignored" and royal_letters(spec).isdisjoint(lost):
+    lost = {letters_of(win.extinct, spec.pieces) for win in rules.wins}
+    kings = {(letter,) for letter in royal_letters(spec)}
+    if rules.explodes and rules.checks != "ignored" and kings.isdisjoint(lost):
         missing.append("`explodes: true` without `wins: [{extinct: K}]` of a king of each player")
     others = {
         "castling": bool(spec.castling),
@@ -361,16 +363,15 @@ def _fill_rules(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
         if win.piece is not None and win.reaches is not None:
             table["features"] |= WINS_BY_REACHING | REACHES_SAFELY * win.safe
             table["features"] |= RACES * win.race | HELD * win.held
-            table["reach_types"] = types.mask(win.piece)
+            table["reach_types"] = types.mask(*letters_of(win.piece, spec.pieces))
             for colour in (0, 1):
                 for square in geometry.zone(win.reaches, 0 if win.race else colour):
                     table["reach"][colour * MAX_SQUARES + square] = 1
         gone = win.extinct or win.lost
         if gone is not None:
             table["features"] |= WINS_BY_EXTINCTION
-            every = (1 << len(types)) - 1
             n = int(table["extinctions"])
-            table["extinct_types"][n] = every if gone == "all pieces" else types.mask(gone)
+            table["extinct_types"][n] = types.mask(*letters_of(gone, spec.pieces))
             table["extinct_left"][n] = win.left
             table["extinct_wins"][n] = win.lost is not None
             table["extinctions"] += 1
