@@ -208,20 +208,25 @@ def _repetition(spec: VariantSpec) -> Iterator[str]:
 
 def _win(win: Win) -> str:
     """Describe an item of `wins`."""
+    from variant_ai.core.spec.rule_words import ALL_PIECES, letters_in_words
+
     if win.checks is not None:
         return f"giving {win.checks} checks"
-    which = win.extinct or win.lost
-    if which is not None:
-        if which == "all pieces":
+    gone = win.extinct or win.lost
+    if gone is not None:
+        which = letters_in_words(gone, "or")
+        if gone == ALL_PIECES:
             left = f"at most {counted(win.left, 'piece')}" if win.left else "no pieces"
         else:
             left = f"at most {win.left} {which}" if win.left else f"no {which}"
         return f"leaving the other side {left}" if win.extinct else f"having {left} left"
-    assert win.reaches is not None  # a new kind of win needs words here
+    assert win.piece is not None  # a new kind of win needs words here
+    assert win.reaches is not None
+    piece = "any piece" if win.piece == ALL_PIECES else letters_in_words(win.piece, "or")
     safely = " if it is not attacked there" if win.safe else ""
     race = " (a draw if the second player follows at once)" if win.race else ""
     held = " and keeping it there through the reply" if win.held else ""
-    return f"bringing {win.piece} to {zone_in_words(win.reaches)}{safely}{race}{held}"
+    return f"bringing {piece} to {zone_in_words(win.reaches)}{safely}{race}{held}"
 
 
 def board_drawing(spec: VariantSpec, colour: int) -> str:

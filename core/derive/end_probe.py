@@ -15,6 +15,7 @@ from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard, Va
 from variant_ai.core.derive.rule_probe import promoted_symbol
 from variant_ai.core.errors import MoveError, VariantAIError
 from variant_ai.core.spec.betza import parse_betza
+from variant_ai.core.spec.rule_words import ALL_PIECES
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.testing.rules_conformance import in_child, judge
 
@@ -267,7 +268,7 @@ def _extinct(
         if win is None and _gone(board, kings, own) is None:  # it is not the kings alone
             win = _gone(board, kinds, own)
         if win is not None:
-            yield _extinction(win, "all pieces")
+            yield _extinction(win, ALL_PIECES)
             return
 
 
@@ -320,14 +321,20 @@ def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[Words]:
             or is_won({**_far_away(board, theirs, square), square: symbol}, held)
         )
 
+    reaching: dict[tuple[frozenset[int], bool], list[str]] = {}
     for symbol in symbols:
         goals = goals_of(symbol, False)
         held = not goals
         if held:
             goals = goals_of(symbol, True)
-        if not goals or len(goals) == board.squares:
-            continue
-        win: Words = {"piece": symbol, "reaches": board.zone(goals)}
+        if goals and len(goals) < board.squares:
+            reaching.setdefault((goals, held), []).append(symbol)
+    for (goals, held), several in reaching.items():
+        symbol = several[0]
+        which: str | list[str] = symbol if len(several) == 1 else several
+        if len(several) == len(symbols) > 1:
+            which = ALL_PIECES
+        win: Words = {"piece": which, "reaches": board.zone(goals)}
         if held:
             yield {**win, "held": True}
             continue

@@ -113,7 +113,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[Words, list[str
         counted = end_probe.counting(board, variant_with, king, other) if other else "none"
         if counted != "none":
             rules["counting"] = counted
-    dead = king and not hand and "wins" not in rules
+    dead = king and not hand and "wins" not in rules and rules["stalemate"] == "draw"
     if dead and end_probe.draws_dead_positions(board, king):
         rules["insufficient_material"] = True
     if more_rules["walls"]:

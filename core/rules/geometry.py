@@ -39,13 +39,13 @@ class Geometry:
         return found
 
     def zone(self, zone: Zone, colour: int) -> frozenset[int]:
-        """Squares of a zone of the player of `colour`."""
+        """Squares of a zone of the player of `colour`, without walls."""
         found = self._zones.get((zone, colour))
         if found is None:
-            found = frozenset(
+            found = self.everywhere & {
                 view(square, colour, self.files, self.ranks, self.board.sides)
                 for square in zone_squares(zone, self.board)
-            )
+            }
             self._zones[(zone, colour)] = found
         return found
 

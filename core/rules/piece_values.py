@@ -21,6 +21,7 @@ from variant_ai.core.errors import SpecError
 from variant_ai.core.rules.geometry import Geometry
 from variant_ai.core.rules.kernel.move_programs import Path, piece_paths
 from variant_ai.core.rules.pieces import PieceType, PieceTypes
+from variant_ai.core.spec.rule_words import letters_of
 from variant_ai.core.spec.schema import GREATEST_GAIN, VariantSpec
 from variant_ai.core.spec.start_position import royal_letters, start_array
 
@@ -102,21 +103,20 @@ def changes_of_balance(kind: PieceType) -> int:
 
 def decisive_letters(spec: VariantSpec) -> set[str]:
     """Pieces of which no player begins with more than one, and whose loss loses."""
-    extinct = {win.extinct for win in spec.rules.wins if win.left == 0}
+    extinct = {letters_of(win.extinct, spec.pieces) for win in spec.rules.wins if win.left == 0}
     counts = Counter(start_array(spec).values())
     most = dict.fromkeys(spec.pieces, 0)
     for (_, letter), count in counts.items():
         most[letter] = max(most[letter], count)
-    return {letter for letter, count in most.items() if letter in extinct and count <= 1}
+    return {letter for letter, count in most.items() if (letter,) in extinct and count <= 1}
 
 
 def unwanted_letters(spec: VariantSpec) -> set[str]:
     """Pieces that a player wants to lose."""
     rules = spec.rules
-    lost = {win.lost for win in rules.wins if win.lost}
-    if "all pieces" in lost or (rules.captures == "must" and rules.stalemate == "win"):
+    if rules.captures == "must" and rules.stalemate == "win":
         return set(spec.pieces)
-    return lost & set(spec.pieces)
+    return {letter for win in rules.wins for letter in letters_of(win.lost, spec.pieces)}
 
 
 def mobility(geometry: Geometry, kind: PieceType) -> dict[int, float]:

@@ -99,9 +99,9 @@ class PieceTypes:
         points = self.spec.rules.points
         return [points.pieces.get(t.base, 0.0) if points else 0.0 for t in self.all]
 
-    def mask(self, symbol: str) -> int:
-        """Bit mask of the types that are this piece, including its promoted twin."""
-        return sum(1 << t.index for t in self.all if t.base == symbol)
+    def mask(self, *symbols: str) -> int:
+        """Bit mask of the types that are one of these pieces, including promoted twins."""
+        return sum(1 << t.index for t in self.all if t.base in symbols)
 
     @cached_property
     def royal(self) -> int:

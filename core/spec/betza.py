@@ -81,8 +81,8 @@ class Movement(NamedTuple):
 
     @property
     def is_double_step(self) -> bool:
-        """True for a lame, quiet step of two squares straight forward or back."""
-        return self.lame and self.quiet and (self.dx, abs(self.dy)) == (0, 2)
+        """True for a lame, quiet step of two squares straight ahead."""
+        return self.lame and self.quiet and (self.dx, self.dy) == (0, 2)
 
     @property
     def legs(self) -> tuple[Step, ...]:

@@ -23,10 +23,16 @@ from variant_ai.core.spec.issues import (
 )
 from variant_ai.core.spec.plane_checks import check_input, check_policy, check_symmetry
 from variant_ai.core.spec.plane_layout import all_promotion_choices, promotion_choices
-from variant_ai.core.spec.rule_words import MAX_PIECE_TYPES, Hands, Piece, may_win_otherwise
+from variant_ai.core.spec.rule_words import (
+    ALL_PIECES,
+    MAX_PIECE_TYPES,
+    Hands,
+    Piece,
+    letters_of,
+    may_win_otherwise,
+)
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import (
-    PLAYERS,
     WALL,
     board_cells,
     check_home,
@@ -195,8 +201,6 @@ def _check_wins(spec: VariantSpec) -> Issues:
             yield path, f"{', '.join(given) or 'nothing'} given; an item is one of {WINS}"
         elif win.checks and not royal and rules.engine == "kernel":
             yield (*path, "checks"), no_checks
-        elif (win.extinct or win.lost) and rules.engine == "kernel":
-            yield from _over_at_once(spec, i)
         elif win.race and "colour" not in spec.input:
             message = "both players go to the same squares, which a net cannot see without `colour`"
             yield ("input",), f"{message} (rules.wins: `race: true`)"
@@ -258,20 +262,6 @@ def _pass_issues(spec: VariantSpec) -> Issues:
             yield ("rules", "insufficient_material"), message
 
 
-def _over_at_once(spec: VariantSpec, i: int) -> Issues:
-    """Check that a win by pieces that are gone is not there from the start."""
-    win = spec.rules.wins[i]
-    word, which = ("extinct", win.extinct) if win.extinct else ("lost", win.lost)
-    pocket = spec.rules.start.split()[0].partition("[")[2]
-    for colour, player in enumerate(PLAYERS):
-        held = [c.upper() for c in pocket if c.isalpha() and c.islower() == bool(colour)]
-        board = [symbol for owner, symbol in start_array(spec).values() if owner == colour]
-        count = sum(which in ("all pieces", symbol) for symbol in held + board)
-        if count <= win.left:
-            message = f"{player} begins with {count} of {which}, so the game would be over at once"
-            yield ("rules", "wins", i, word), message
-
-
 def _check_rules(spec: VariantSpec) -> Issues:
     """Check the words of rules, castling, hands, start position and training."""
     if spec.fairy_ini is not None:
@@ -292,6 +282,7 @@ def _check_rules(spec: VariantSpec) -> Issues:
         "hands": spec.hands is not None,
         "`wins`": bool(rules.wins),
         "`bare_king: loss`": rules.bare_king == "loss",
+        f"`stalemate: {rules.stalemate}`": rules.stalemate != "draw",
     }
     if rules.insufficient_material and any(other_wins.values()):
         other = next(name for name, given in other_wins.items() if given)
@@ -299,10 +290,15 @@ def _check_rules(spec: VariantSpec) -> Issues:
         yield ("rules", "insufficient_material"), message
     for i, win in enumerate(rules.wins):
         path = ("rules", "wins", i)
-        for key, letter in (("piece", win.piece), ("extinct", win.extinct), ("lost", win.lost)):
-            everything = key != "piece" and letter == "all pieces"
-            if letter is not None and letter not in spec.pieces and not everything:
-                yield (*path, key), unknown("piece", letter, list(spec.pieces))
+        for key, word in (("piece", win.piece), ("extinct", win.extinct), ("lost", win.lost)):
+            letters = letters_of(word, spec.pieces)
+            if word == ():
+                yield (*path, key), f"an empty list; accepted: pieces, or `{ALL_PIECES}`"
+            elif isinstance(word, tuple):
+                yield from unknown_pieces(spec, (*path, key), letters)
+                yield from listed_twice((*path, key), letters)
+            elif any(letter not in spec.pieces for letter in letters):
+                yield (*path, key), unknown("piece", letters[0], [*spec.pieces, ALL_PIECES])
         yield from zone_issues(spec, (*path, "reaches"), win.reaches)
     yield from _start_issues(spec)
     if spec.training.lr_min > spec.training.lr_max:
@@ -401,7 +397,7 @@ def _jumped_squares(spec: VariantSpec, piece: Piece) -> Iterator[int]:
     zones = [(everywhere, piece.moves)]
     zones += [(zone_squares(zone, board), word) for zone, word in piece.from_.items()]
     for squares, word in zones:
-        if any(move.is_double_step and move.dy > 0 for move in parse_betza(word)):
+        if any(move.is_double_step for move in parse_betza(word)):
             yield from {square + board.files for square in squares} & everywhere
 
 

@@ -34,6 +34,7 @@ from variant_ai.core.spec.schema import (
     PromotionPlanes,
     VariantSpec,
 )
+from variant_ai.core.spec.start_position import has_even_walls, start_walls
 from variant_ai.core.spec.zones import mirrored_square, zone_squares
 
 
@@ -45,6 +46,11 @@ def check_input(spec: VariantSpec) -> Issues:
         return
     if not input_planes(spec):
         yield ("input",), "a net needs at least one input plane"
+    elif "colour" not in spec.input and not has_even_walls(spec):
+        message = (
+            "the players see the walls on other squares, which a net cannot see without `colour`"
+        )
+        yield ("input",), message
     listed: dict[Hashable, int] = {}
     for i, item in enumerate(spec.input):
         rows = list(input_rows(spec, item))
@@ -126,6 +132,9 @@ def check_symmetry(spec: VariantSpec) -> Issues:
     path: Path = ("symmetry",)
     if spec.castling:
         yield path, "a game with castling has no left-right symmetry"
+    walls = start_walls(spec)
+    if walls != {mirrored_square(square, spec.board.files) for square in walls}:
+        yield ("rules", "start"), "the walls are not symmetric, as `symmetry: [files]` needs"
     for letter, piece in spec.pieces.items():
         if any(is_asymmetric(word) for word in piece.words):
             yield path, f"{letter} moves differently to the left and to the right"

@@ -6,6 +6,7 @@ are counted from the mover's own side. `schema.py` has the other parts of a spec
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,6 +24,10 @@ Divisor = Annotated[float, Field(gt=0, le=1e6)]
 
 Zone = str | tuple[str, ...]
 """`rank 2`, `rank 6-10`, `file a-c`, `d1-f3` (a rectangle), a zone's name, or a list of squares."""
+
+Letters = str | tuple[str, ...]
+"""A piece's letter, a list of them, or `all pieces`."""
+ALL_PIECES = "all pieces"
 
 HalfPoints = Annotated[float, Field(ge=0, le=100, multiple_of=0.5)]
 Who = Literal["me", "them"]
@@ -171,7 +176,9 @@ class Win(Model):
     """Another way to win: a piece reaches a zone, a number of checks is given, or pieces are
     gone."""
 
-    piece: str | None = None
+    piece: Letters | None = Field(
+        default=None, description="piece that reaches the zone, any of a list, or `all pieces`"
+    )
     reaches: Zone | None = None
     safe: bool = Field(
         default=False, description="reaching counts only if the piece is not attacked there"
@@ -186,12 +193,15 @@ class Win(Model):
         "in the next move, that draws",
     )
     checks: int | None = Field(default=None, ge=1, le=9)
-    extinct: str | None = Field(
-        default=None, description="the other side has lost all pieces of this type, or `all pieces`"
-    )
-    lost: str | None = Field(
+    extinct: Letters | None = Field(
         default=None,
-        description="this side has lost all its own pieces of this type, or `all pieces`",
+        description="the other side has lost all pieces of this type, of all types of a list, or `all "
+        "pieces`",
+    )
+    lost: Letters | None = Field(
+        default=None,
+        description="this side has lost all its own pieces of this type, of all types of a list, or `all "
+        "pieces`",
     )
     left: int = Field(
         default=0,
@@ -276,3 +286,20 @@ def may_win_otherwise(rules: RuleWords) -> bool:
     """Return True if a game can be won without a mate and without `wins`."""
     ends = rules.stalemate != "draw" or rules.repetition.otherwise != "draw"
     return ends or rules.points is not None
+
+
+def letters_of(word: Letters | None, pieces: Iterable[str]) -> tuple[str, ...]:
+    """Letters that a word of a win names. pieces: those of the spec."""
+    if word is None:
+        return ()
+    if word == ALL_PIECES:
+        return tuple(pieces)
+    return (word,) if isinstance(word, str) else word
+
+
+def letters_in_words(word: Letters, link: str) -> str:
+    """Text of letters: `K`, or with the link `or`: `K, N or R`."""
+    if isinstance(word, str):
+        return word
+    *others, last = word
+    return f"{', '.join(others)} {link} {last}" if others else last

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from variant_ai.core.errors import FenError
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.issues import Issues, Path
-from variant_ai.core.spec.rule_words import may_win_otherwise
+from variant_ai.core.spec.rule_words import (
+    letters_in_words,
+    letters_of,
+    may_win_otherwise,
+)
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import square_name, square_of, view, zone_squares
 from variant_ai.core.system.text_tables import counted
@@ -133,6 +137,12 @@ def start_walls(spec: VariantSpec) -> frozenset[int]:
     return frozenset(square for square, text in _start_cells(spec).items() if text == WALL)
 
 
+def has_even_walls(spec: VariantSpec) -> bool:
+    """Return True if both players see the walls on the same squares."""
+    board, walls = spec.board, start_walls(spec)
+    return walls == {view(s, 1, board.files, board.ranks, board.sides) for s in walls}
+
+
 def _start_cells(spec: VariantSpec) -> dict[int, str]:
     return board_cells(spec.rules.start.split()[0], spec.board.files, spec.board.ranks)
 
@@ -142,15 +152,15 @@ def royal_letters(spec: VariantSpec) -> frozenset[str]:
     royal, the one whose loss loses, if each player begins with one."""
     royal = {symbol for symbol, piece in spec.pieces.items() if piece.royal}
     if not royal and spec.rules.explodes and spec.rules.checks != "ignored":
-        lost = {win.extinct for win in spec.rules.wins if win.extinct and not win.left}
-        home = sorted(piece for piece in start_array(spec).values() if piece[1] in lost)
+        lost = {letters_of(w.extinct, spec.pieces) for w in spec.rules.wins if not w.left} - {()}
+        home = sorted(piece for piece in start_array(spec).values() if (piece[1],) in lost)
         if len(lost) == 1 and [colour for colour, _ in home] == [0, 1]:
             royal = {home[0][1]}
     return frozenset(royal)
 
 
 def check_home(spec: VariantSpec) -> Issues:
-    """Check the royal pieces of the start position, and castling from it."""
+    """Check the royal pieces of the start position, wins that are there already, and castling from it."""
     home = start_array(spec)
     kings = _kings(spec, home)
     for colour, squares in enumerate(kings):
@@ -163,6 +173,9 @@ def check_home(spec: VariantSpec) -> Issues:
                 "`wins: [{extinct: K}]`)",
             )
     yield from _missing_kings(spec, kings)
+    if spec.rules.engine == "kernel":
+        for i in range(len(spec.rules.wins)):
+            yield from _over_at_once(spec, i, home)
     if spec.castling:
         yield from _castling_issues(spec, home, kings)
 
@@ -182,6 +195,33 @@ def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Iss
             f"a start position with the {name} {symbol.lower() if colour else symbol}, or "
             "`wins: [{extinct: all pieces}]`",
         )
+
+
+def _over_at_once(spec: VariantSpec, i: int, home: Home) -> Issues:
+    """Check that a goal is not reached, and that pieces are not gone, from the start."""
+    win, over = spec.rules.wins[i], "so the game would be over at once"
+    if win.reaches is not None and not (win.safe or win.race or win.held):
+        letters, zone = letters_of(win.piece, spec.pieces), zone_squares(win.reaches, spec.board)
+        for square, (colour, symbol) in sorted(home.items()):
+            board = spec.board
+            seen = view(square, colour, board.files, board.ranks, board.sides)
+            if symbol in letters and seen in zone:
+                message = (
+                    f"{PLAYERS[colour]} begins with {symbol} on {_name(square, spec)}, its goal"
+                )
+                yield ("rules", "wins", i, "reaches"), f"{message}, {over}"
+                return
+    word, which = ("extinct", win.extinct) if win.extinct else ("lost", win.lost)
+    if which is None:
+        return
+    letters, pocket = letters_of(which, spec.pieces), spec.rules.start.split()[0].partition("[")[2]
+    for colour, player in enumerate(PLAYERS):
+        held = [c.upper() for c in pocket if c.isalpha() and c.islower() == bool(colour)]
+        there = held + [symbol for owner, symbol in home.values() if owner == colour]
+        count = sum(symbol in letters for symbol in there)
+        if count <= win.left:
+            message = f"{player} begins with {count} of {letters_in_words(which, 'and')}, {over}"
+            yield ("rules", "wins", i, word), message
 
 
 def _kings(spec: VariantSpec, home: Home) -> tuple[list[int], list[int]]:
@@ -213,6 +253,8 @@ def _castling_issues(spec: VariantSpec, home: Home, kings: tuple[list[int], list
             walk = spec.castling[side.letter].king
             message = f"{walk!r} is the king's walk in castling {same} already"
             issues.append((("castling", side.letter, "king"), message))
+        for right in pair:
+            issues += _wall_issues(spec, right, home)
         claimed = [right for right in pair if right.letter in held]
         # a player without a king castles only if the FEN has the right
         for right in claimed or [r for r in pair if kings[r.colour] or not royal]:
@@ -251,6 +293,27 @@ def _shape_issues(spec: VariantSpec, side: CastlingRight) -> Issues:
     ):
         if king == rook:
             yield (*path, "rook"), f"king and rook both {verb} on {_name(king, spec)}"
+
+
+def _wall_issues(spec: VariantSpec, right: CastlingRight, home: Home) -> Issues:
+    """Check that no wall stands where king and rook of a player walk. With `shuffle:` they may begin on any
+    square of their rank."""
+    walls = start_walls(spec)
+    from_any_files = spec.rules.shuffle != "none"
+    here = right.king_from in home and right.rook_from in home
+    if not walls or spec.rules.engine == "fairy" or not (here or from_any_files):
+        return
+    files, letter = spec.board.files, right.letter.upper()
+    rank = range(right.king_from // files * files, right.king_from // files * files + files)
+    king, rook = (right.king_from, right.king_to), (right.rook_from, right.rook_to)
+    free = tuple(square for square in rank if square not in walls and from_any_files)
+    walks = [range(min(ends), max(ends) + 1) for ends in (king + free, rook + free)]
+    for square in sorted(walls & {*walks[0], *walks[1]})[:1]:
+        message = f"king or rook of {PLAYERS[right.colour]} would walk over {_name(square, spec)}"
+        yield (
+            ("castling", letter),
+            f"{message}, a wall in rules.start; accepted: walks without walls",
+        )
 
 
 def _home_issues(spec: VariantSpec, right: CastlingRight, home: Home, kings: list[int]) -> Issues:

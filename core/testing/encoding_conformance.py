@@ -26,6 +26,7 @@ from variant_ai.core.rules.position import Position, same_position
 from variant_ai.core.rules.text.fen import start_record
 from variant_ai.core.spec.betza import is_asymmetric
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.start_position import has_even_walls
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.testing.mirrored_views import (
     mirrored_move,
@@ -85,9 +86,11 @@ def check_encoder(
 def _asymmetry(spec: VariantSpec) -> str:
     """Explain why the players' moves are not each other's image; empty if they are.
 
-    Left and right are the mover's own (`core/spec/betza.py`), but a board with `sides: mirror`
+    Walls may stand on other squares for the second player. Left and right are the mover's own (`core/spec/betza.py`), but a board with `sides: mirror`
     keeps its files for the second player, who sees an asymmetric piece with its sides exchanged.
     """
+    if not has_even_walls(spec):
+        return "views with colours exchanged: the second player sees the walls on other squares"
     if spec.board.sides == "rotate":
         return ""
     for letter, piece in spec.pieces.items():
@@ -110,7 +113,7 @@ class _Comparison:
         self.colour = [p.index for p in self.map.input_planes if p.item == "colour"]
         start = start_record(rules.types)
         board = swapped_position(self.spec, start)[0]["board"]
-        self.even = np.array_equal(board, start[0]["board"])
+        self.even = has_even_walls(self.spec) and np.array_equal(board, start[0]["board"])
         """True if both players start alike: only then do captured pieces look the same to both."""
 
     def check(self, position: Position, moves: list[int], *, flat: bool) -> None:

@@ -213,6 +213,13 @@ def test_a_damaged_fen_is_read_or_rejected(data: st.DataObject) -> None:
     assert CRAZY.fen(CRAZY.position(CRAZY.fen(position))) == CRAZY.fen(position)
 
 
+def test_rights_to_castle_where_nobody_castles() -> None:
+    spec = load_spec(builtin_specs()["racingkings"])
+    fen = spec.rules.start.replace(" - - ", " KQkq - ")
+    with pytest.raises(FenError, match="'KQkq': the spec has no `castling:`; accepted: '-'"):
+        parse_fen(PieceTypes(spec), fen)
+
+
 def test_a_side_without_a_king_has_no_castling_rights() -> None:
     spec = load_spec(builtin_specs()["horde"])
     types = PieceTypes(spec)

@@ -294,6 +294,9 @@ def test_the_search_follows_in_a_race() -> None:
     assert best_move(rules, "8/4K3/8/8/8/8/7k/8 w - - 0 1") in ("e7d8", "e7e8", "e7f8")
 
 
+START_WITHOUT_PAWNS = "rnbqkbnr/8/8/8/8/8/8/RNBQKBNR w - - 0 1"
+
+
 def ends_of(rules: dict[str, Any], *, royal: bool = False) -> VariantSpec:
     """Chess with other ends."""
     king = piece("K", royal=royal)
@@ -319,6 +322,12 @@ def ends_of(rules: dict[str, Any], *, royal: bool = False) -> VariantSpec:
         ({"wins": [{"piece": "N", "reaches": "e4", "held": True}]}, "k7/8/8/8/4N3/8/8/K7 b", None, ""),
         ({"wins": [{"piece": "N", "reaches": "e4", "held": True}]}, "k7/8/8/8/4N3/8/8/K7 w", 0, "N reaches its goal"),
         ({"wins": [{"piece": "N", "reaches": "e4", "held": True}]}, "k7/8/8/4n3/8/8/8/K7 b", 1, "N reaches its goal"),
+        ({"wins": [{"extinct": ["N", "P"]}]}, "k6p/8/8/8/8/8/8/K7 w", 1, "N and P captured"),
+        ({"wins": [{"extinct": ["N", "P"]}]}, "k6p/8/8/8/8/8/8/K6N w", None, ""),
+        ({"wins": [{"lost": ["N", "P"], "left": 1}]}, "k6p/8/8/8/8/8/8/K6N w", 1, "at most 1 N or P left"),
+        ({"wins": [{"piece": ["N", "P"], "reaches": "e4"}]}, "k7/8/8/8/4P3/8/8/K7 b", 0, "N or P reaches its goal"),
+        ({"wins": [{"piece": ["N", "P"], "reaches": "e4"}]}, "k7/8/8/8/4R3/8/8/K7 b", None, ""),
+        ({"wins": [{"piece": "all pieces", "reaches": "e4"}]}, "k7/8/8/8/4R3/8/8/K7 b", 0, "a piece reaches its goal"),
         ({"stalemate": "fewer pieces win"}, "8/8/8/8/8/p7/P6p/7B b", None, ""),
         ({"stalemate": "fewer pieces win"}, "8/8/8/8/8/p6N/P6p/7R b", 1, "fewer pieces wins"),
         ({"stalemate": "fewer pieces win"}, "8/8/8/8/pp6/p7/P7/8 w", 0, "fewer pieces wins"),
@@ -354,6 +363,12 @@ def test_a_side_that_may_only_check_has_quiet_moves_where_captures_are_forced() 
         ({"wins": [{"piece": "K", "reaches": "rank 8", "race": True, "safe": True}]}, "given"),
         ({"wins": [{"extinct": "Q", "left": 1}]}, "begins with 1 of Q"),
         ({"wins": [{"lost": "X"}]}, "unknown piece 'X'"),
+        ({"wins": [{"extinct": ["N", "X"]}]}, "unknown piece 'X'"),
+        ({"wins": [{"extinct": ["N", "N"]}]}, "N is listed already"),
+        ({"wins": [{"extinct": []}]}, "an empty list; accepted: pieces, or `all pieces`"),
+        ({"wins": [{"extinct": ["Q", "R"], "left": 3}]}, "begins with 3 of Q and R"),
+        ({"wins": [{"piece": "K", "reaches": "rank 1"}]}, "begins with K on e1, its goal, so"),
+        ({"wins": [{"piece": "all pieces", "reaches": "d1"}]}, "begins with Q on d1, its goal, so"),
         ({"checks": "never", "wins": [{"extinct": "K"}]}, "there are no checks"),
         ({"checkmate": "win", "wins": [{"extinct": "K"}]}, "there are no checks"),
         ({"checked_king": "only captures", "wins": [{"extinct": "K"}]}, "there are no checks"),
@@ -475,6 +490,8 @@ def test_the_square_of_the_pawn_may_follow_the_one_it_jumped_over(
 def test_rules_are_said_in_words() -> None:
     wins = [{"extinct": "Q"}, {"extinct": "all pieces", "left": 1}, {"lost": "P", "left": 2}]
     wins.append({"piece": "N", "reaches": "e4", "held": True})
+    wins.append({"piece": ["N", "B", "K"], "reaches": "e4"})
+    wins.append({"extinct": ["N", "B"], "left": 1})
     words = {"checkmate": "win", "stalemate": "fewer pieces win", "checks": "never", "wins": wins}
     words["checked_king"] = "only captures"
     text = " ".join(rules_in_words(ends_of(words, royal=True)))
@@ -486,6 +503,8 @@ def test_rules_are_said_in_words() -> None:
         "A side wins by having at most 2 P left.",
         "No move may give check.",
         "A king in check may only capture the piece that gives it.",
+        "A side wins by bringing N, B or K to e4.",
+        "A side wins by leaving the other side at most 1 N or B.",
         "A side wins by bringing N to e4 and keeping it there through the reply.",
     ):
         assert sentence in text
@@ -502,6 +521,15 @@ def test_rules_beyond_the_kernel_are_named() -> None:
         SpecError, match=r"`checks: never` with promotion, `checks: never` with `passant`"
     ):
         make_rules(ends_of(plain, royal=True))
+    goals = [{"piece": letter, "reaches": "d4"} for letter in "KN"]
+    # an author without a variant of Fairy-Stockfish learns what the other engine needs
+    advice = "two wins by `reaches`; accepted: other words, or .* `engine: fairy`, .* that `fairy:` names"
+    with pytest.raises(SpecError, match=advice):
+        make_rules(ends_of({"wins": goals}))
+    house = load_spec(builtin_specs()["crazyhouse"]).model_dump(by_alias=True)
+    house["hands"]["order"] = [*"PNBRQK"]
+    with pytest.raises(SpecError, match="a royal piece in hand, K"):
+        make_rules(VariantSpec.model_validate(house, strict=False))
     with pytest.raises(SpecError, match="9 wins by `extinct` and `lost`"):
         make_rules(ends_of({"wins": [{"extinct": "P"}] * 9}))
 
@@ -578,3 +606,17 @@ def test_a_captured_piece_that_leaves_the_game_is_in_no_hand() -> None:
     )
     after = Game.from_uci(rules, None, ["e2e4", "d7d5", "e4d5", "N@e4", "d2d3", "c8g4", "d3e4"])
     assert after.fen().split()[0].endswith("[N]")
+
+
+def test_any_piece_may_reach_the_goal_as_in_fairy_stockfish() -> None:
+    spec = ends_of({"wins": [{"piece": "all pieces", "reaches": "rank 7"}]}, royal=True)
+    text = (
+        "[any:chess]\ncastling = false\nflagPiece = *\nflagRegionWhite = *7\nflagRegionBlack = *2\n"
+    )
+    text += f"startFen = {START_WITHOUT_PAWNS}\n"
+    rules = spec.rules.model_copy(update={"start": START_WITHOUT_PAWNS})
+    spec = spec.model_copy(update={"fairy": "any", "fairy_ini": text, "rules": rules})
+    assert check(spec) == []
+    report = check_game_ends(spec, 12, seed=5, max_plies=40)
+    assert report.agrees, report.first_difference
+    assert report.counts["variant win, first player"] > 0

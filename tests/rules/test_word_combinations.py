@@ -50,6 +50,14 @@ def test_a_torpedo_pawn_double_steps_once() -> None:
     assert game.fen().split()[3] == "a3"
 
 
+def test_a_double_step_back_is_not_taken_in_passing() -> None:
+    rules = rules_of("chess", ("from: {rank 2: fmnD}", "from: {rank 2: fmnD, rank 5: bmnD}"))
+    game = Game.from_uci(rules, "4k3/8/8/P7/1p6/8/8/4K3 w - - 0 1", ["a5a3"])
+    assert game.fen().split()[3] == "-"
+    game = Game.from_uci(rules, "4k3/8/8/8/p7/4K3/1P6/8 w - - 0 1", ["b2b4"])
+    assert game.fen().split()[3] == "b3"
+
+
 def test_a_king_may_not_castle_out_of_its_rooks_cover() -> None:
     rules = rules_of(
         "chess",

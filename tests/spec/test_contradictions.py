@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from messages import error_message
 
-from variant_ai.core.spec import builtin_specs
+from variant_ai.core.spec import builtin_specs, parse_spec
 
 AT = "at: rank 8"
 TO = "to: [N, B, R, Q]"
@@ -63,6 +63,13 @@ LAST = "  insufficient_material: true"
             "chess",
             PAWN,
             "moves: fmFfcW, from: {rank 2: fmnA}, passant: true",
+            "pieces.P.passant",
+            "no piece with `passant` has a lame double step straight ahead",
+        ),
+        (
+            "chess",
+            PAWN,
+            "moves: fmWfcF, from: {rank 6: bmnD}, passant: true",
             "pieces.P.passant",
             "no piece with `passant` has a lame double step straight ahead",
         ),
@@ -144,6 +151,20 @@ LAST = "  insufficient_material: true"
             "unknown piece in hand 'K'; accepted: P, N, B, R, Q",
         ),
         (
+            "chess",
+            "stalemate: draw",
+            "stalemate: loss",
+            "rules.insufficient_material",
+            "with `stalemate: loss` any material may win; accepted: false",
+        ),
+        (
+            "minixiangqi",
+            "p1ppp1p/7/7/7",
+            "p1ppp1p/*6/7/*6",
+            "rules.start",
+            "the walls are not symmetric, as `symmetry: [files]` needs",
+        ),
+        (
             "dobutsu",
             "promoted: reverts",
             "promoted: returns as X",
@@ -180,3 +201,13 @@ def test_a_goal_must_be_as_symmetric_as_the_game() -> None:
         ("rules:\n", "rules:\n  wins: [{piece: K, reaches: a2-b3}]\n"),
     )
     assert "goal 'a2-b3' of `wins` is not symmetric" in message
+
+
+def test_walls_that_differ_for_the_players_need_their_colour() -> None:
+    wall = ("p1ppp1p/7/7/7", "p1ppp1p/*5*/7/7")
+    message = error_message("minixiangqi", wall, ("  - colour\n", ""))
+    assert ": input: the players see the walls on other squares" in message
+    text = builtin_specs()["minixiangqi"].read_text(encoding="utf-8")
+    assert parse_spec(text.replace(*wall)).rules.start
+    even = text.replace("p1ppp1p/7/7/7", "p1ppp1p/*5*/7/*5*").replace("  - colour\n", "")
+    assert parse_spec(even).rules.start

@@ -67,7 +67,7 @@ def spec_with_ini(folder: Path, ini: str) -> Path:
     path = folder / "mine.yaml"
     path.write_text(
         "extends: chess\nvariant: mine\ntitle: Mine\nfairy: mine\nfairy_ini: mine.ini\n"
-        "rules: {stalemate: loss}\nnames: null\n"
+        "rules: {stalemate: loss, insufficient_material: null}\nnames: null\n"
     )
     return path
 

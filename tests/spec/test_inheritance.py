@@ -74,7 +74,8 @@ def test_parents_lie_beside_the_file_or_have_a_path_and_parents_of_their_own(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "deep").mkdir()
-    spec_of(tmp_path, "extends: chess\nvariant: base\nrules: {stalemate: loss}\n", "base")
+    rules = "rules: {stalemate: loss, insufficient_material: null}\n"
+    spec_of(tmp_path, f"extends: chess\nvariant: base\n{rules}", "base")
     near = spec_of(tmp_path, "extends: base\nvariant: near\ntitle: Near\n", "near")
     assert near.rules.stalemate == "loss" and near.title == "Near"
     far = spec_of(tmp_path / "deep", "extends: ../near.yaml\nvariant: far\n", "far")

@@ -299,6 +299,12 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: {<<: *b}\n", "not YAML: found undefined alias"),
         ("a: 1\n  b: 2\n", "is a blank missing after a colon"),
         ("a: {b: 1\n", "is a bracket not closed"),
+        (
+            "a: 1\nb:2\nc: 3\n",
+            "3:1: not YAML: could not find expected ':' in what begins in line 2; is a",
+        ),
+        ("a: [1,\n  2\nc: 3\n", "but got ':' in what begins in line 1; is a bracket not closed"),
+        ("a:\n  b: 1\n c: 2\n", "but found '<block mapping start>'; is the line indented"),
         ("? [a, b]\n: 1\n", ""),
         ("? {a: b}\n: 1\n", ""),
     ],

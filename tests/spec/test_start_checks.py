@@ -62,6 +62,26 @@ def test_the_second_player_too_has_to_stand_at_home() -> None:
     assert "pawn (P) stands on e1; the first player has no royal piece there" in message
 
 
+def test_nobody_castles_through_a_wall() -> None:
+    message = error_message("chess", ("RNBQKBNR", "RNBQK*NR"))
+    assert "castling.K: king or rook of the first player would walk over f1, a wall" in message
+    message = error_message("chess", ("rnbqkbnr/pp", "r*bqkbnr/pp"))
+    assert "castling.Q: king or rook of the second player would walk over b8, a wall" in message
+    start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RN*QKBNR w KQkq - 0 1"
+    message = error_message(
+        "chess960", ("{shuffle: chess960}", f"{{shuffle: as in the FEN, start: '{start}'}}")
+    )
+    assert "would walk over c1, a wall" in message
+    # on other ranks, and beside the squares of a walk, it is in nobody's way
+    text = builtin_specs()["chess"].read_text(encoding="utf-8")
+    parse_spec(text.replace("8/8/8/8", "8/**6/8/8"))
+    parse_spec(
+        text.replace("RNBQKBNR", "*RBQKBNR")
+        .replace("rook: a1-d1", "rook: b1-d1")
+        .replace("KQkq", "KQk")
+    )
+
+
 def test_any_piece_may_be_the_rook() -> None:
     text = builtin_specs()["chess"].read_text(encoding="utf-8")
     parse_spec(text.replace("RNBQKBNR", "QNBQKBNN").replace("rnbqkbnr", "qnbqkbnn"))

@@ -71,7 +71,8 @@ class FairyRules(Rules):
         if spec.fairy is None:
             raise SpecError(
                 f"variant {spec.variant!r} has no `fairy:` name, so the rules engine 'fairy' "
-                "cannot play it; use the engine 'kernel'"
+                "cannot play it; name a variant of Fairy-Stockfish, built-in or of a `fairy_ini:`, or "
+                "use the engine 'kernel'"
             )
         # move counts are in the record: a FEN does not have the checks given
         self._fairy = FairyVariant.of_spec(spec, spec_settings(spec, move_count=False, chase=True))

@@ -45,7 +45,7 @@ from variant_ai.core.rules.verdicts import (
     move_count_detail,
     stalemate_detail,
 )
-from variant_ai.core.spec.rule_words import Win
+from variant_ai.core.spec.rule_words import ALL_PIECES, Win, letters_in_words
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.text_tables import counted
 
@@ -71,12 +71,15 @@ def _win_detail(win: Win) -> str:
     if win.checks is not None:
         return f"{win.checks} checks given"
     if win.reaches is not None:
-        return f"{win.piece} reaches its goal"
-    which = win.extinct or win.lost
-    assert which is not None  # a new kind of win needs words here
+        assert win.piece is not None
+        piece = "a piece" if win.piece == ALL_PIECES else letters_in_words(win.piece, "or")
+        return f"{piece} reaches its goal"
+    gone = win.extinct or win.lost
+    assert gone is not None  # a new kind of win needs words here
     if win.extinct and not win.left:
-        return f"{which} captured"
-    if which == "all pieces":
+        return f"{letters_in_words(gone, 'and')} captured"
+    which = letters_in_words(gone, "or")
+    if gone == ALL_PIECES:
         return f"at most {counted(win.left, 'piece')} left" if win.left else "no pieces left"
     return f"at most {win.left} {which} left" if win.left else f"no {which} left"
 

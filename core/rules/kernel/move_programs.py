@@ -61,6 +61,11 @@ LEAPS, RAY, LAME, HOPS, BEHIND = range(5)
 TYPE_SHIFT = 8
 SQUARE_MASK = 127
 
+BEYOND_THE_KERNEL = (
+    "accepted: other words, or under `rules:` `engine: fairy`, which plays the variant of "
+    "Fairy-Stockfish, built-in or of a `fairy_ini:`, that `fairy:` names"
+)
+
 
 @dataclass(slots=True)
 class Path:
@@ -121,9 +126,7 @@ def forced_squares(geometry: Geometry, kind: PieceType, colour: int) -> frozense
         return frozenset()
     if promotes.must == "where stuck":
         squares = frozenset(
-            square
-            for square in range(geometry.squares)
-            if _is_stuck(geometry, kind, colour, square)
+            square for square in geometry.everywhere if _is_stuck(geometry, kind, colour, square)
         )
     else:
         squares = geometry.zone(promotes.at if promotes.must is True else promotes.must, colour)
@@ -148,6 +151,8 @@ def _path(
     if len(targets) < (2 if movement.hop else 1):
         return None
     legs = [geometry.step(origin, x * turn, y * turn) for x, y in movement.legs]
+    if None in legs:  # a wall stands in the way
+        return None
     doubles = kind.piece.passant and movement.is_double_step
     return Path(
         origin=origin,
@@ -168,7 +173,7 @@ def _within(kind: PieceType, targets: tuple[int, ...], zone: frozenset[int]) -> 
     if False in inside and True in inside[inside.index(False) :] and len(targets) > 1:
         raise SpecError(
             f"kernel: piece {kind.symbol!r} leaves its zone {kind.piece.within!r} and comes back in "
-            "one move; that needs `engine: fairy`"
+            f"one move; {BEYOND_THE_KERNEL}"
         )
     return tuple(square for square, ok in zip(targets, inside, strict=True) if ok)
 

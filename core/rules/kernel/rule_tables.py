@@ -12,6 +12,7 @@ from variant_ai.core.errors import SpecError
 from variant_ai.core.renamed import moved_names
 from variant_ai.core.rules.geometry import Geometry
 from variant_ai.core.rules.kernel.move_programs import (
+    BEYOND_THE_KERNEL,
     END,
     Path,
     captures_of,
@@ -78,6 +79,7 @@ from variant_ai.core.rules.position import (
 )
 from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.plane_layout import last_moves_shown
+from variant_ai.core.spec.rule_words import letters_of
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import royal_letters, start_array
 from variant_ai.core.spec.zones import square_name
@@ -97,7 +99,7 @@ def compile_tables(spec: VariantSpec) -> Tables:
     if missing:
         raise SpecError(
             f"variant {spec.variant!r}: the kernel has no rule for {', '.join(missing)}; "
-            "write `engine: fairy` under `rules:`",
+            f"{BEYOND_THE_KERNEL}",
             keys=("rules",),
         )
     types = PieceTypes(spec)
@@ -123,8 +125,9 @@ def missing_words(spec: VariantSpec) -> list[str]:
     missing = []
     if rules.explodes and spec.hands:
         missing.append("`explodes: true` with pieces in hand")
-    lost = {win.extinct for win in rules.wins}
-    if rules.explodes and rules.checks != "ignored" and royal_letters(spec).isdisjoint(lost):
+    lost = {letters_of(win.extinct, spec.pieces) for win in rules.wins}
+    kings = {(letter,) for letter in royal_letters(spec)}
+    if rules.explodes and rules.checks != "ignored" and kings.isdisjoint(lost):
         missing.append("`explodes: true` without `wins: [{extinct: K}]` of a king of each player")
     others = {
         "castling": bool(spec.castling),
@@ -156,6 +159,9 @@ def missing_words(spec: VariantSpec) -> list[str]:
     rights = 2 * len(spec.castling)
     if rights > MAX_RIGHTS:
         missing.append(f"{rights} castling rights (at most {MAX_RIGHTS})")
+    for letter in spec.hands.order if spec.hands else ():
+        if letter in royal_letters(spec):
+            missing.append(f"a royal piece in hand, {letter}")
     kinds = len(spec.hands.order) if spec.hands else 0
     if kinds * spec.board.files * spec.board.ranks > MAX_DROPS:
         missing.append(f"{kinds} kinds in hand on so many squares (at most {MAX_DROPS} drops)")
@@ -195,7 +201,7 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
             if widest * (1 + _number_of_choices(kind, types)) > MAX_PIECE_MOVES:
                 raise SpecError(
                     f"kernel: {kind.symbol!r} has more than {MAX_PIECE_MOVES} moves, promotions "
-                    "included, on one square; that needs `engine: fairy`"
+                    f"included, on one square; {BEYOND_THE_KERNEL}"
                 )
             row = piece_code(kind.index, colour) * MAX_SQUARES
             for square, (paths, program) in enumerate(alike[moves]):
@@ -357,16 +363,15 @@ def _fill_rules(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
         if win.piece is not None and win.reaches is not None:
             table["features"] |= WINS_BY_REACHING | REACHES_SAFELY * win.safe
             table["features"] |= RACES * win.race | HELD * win.held
-            table["reach_types"] = types.mask(win.piece)
+            table["reach_types"] = types.mask(*letters_of(win.piece, spec.pieces))
             for colour in (0, 1):
                 for square in geometry.zone(win.reaches, 0 if win.race else colour):
                     table["reach"][colour * MAX_SQUARES + square] = 1
         gone = win.extinct or win.lost
         if gone is not None:
             table["features"] |= WINS_BY_EXTINCTION
-            every = (1 << len(types)) - 1
             n = int(table["extinctions"])
-            table["extinct_types"][n] = every if gone == "all pieces" else types.mask(gone)
+            table["extinct_types"][n] = types.mask(*letters_of(gone, spec.pieces))
             table["extinct_left"][n] = win.left
             table["extinct_wins"][n] = win.lost is not None
             table["extinctions"] += 1

@@ -256,7 +256,10 @@ class _FenFormat:
             if not by_side and not 0 <= file < files:
                 if lenient and _ANY_RIGHTS.match(field):
                     continue
-                known = "".join(right.letter for right in types.castling_rights) or "none here"
+                if not types.castling_rights:
+                    rights = shorten(field, 50)
+                    _reject(text, f"castling {rights}: the spec has no `castling:`; accepted: '-'")
+                known = "".join(right.letter for right in types.castling_rights)
                 last = chr(96 + files)
                 rooks = f", or files of rooks, A-{last.upper()} and a-{last}" if any_files else ""
                 _reject(text, f"castling {shorten(field, 50)}: rights are {known}{rooks}, or '-'")

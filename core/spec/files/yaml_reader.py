@@ -34,6 +34,7 @@ _HINTS = (
         "mapping values are not allowed",
         "; is a blank missing after a colon, or a quote around a text?",
     ),
+    ("could not find expected ':'", "; is a blank missing after a colon?"),
     ("expected ',' or", "; is a bracket not closed, or a comma missing?"),
 )
 """Starts of the library's messages, and a hint for each."""
@@ -156,6 +157,10 @@ def load_yaml(text: str, where: str, what: str, *, kind: str = "rt") -> Any:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = str(error.problem or error.context)
+        begun = error.context_mark
+        # of a key, a quote or a bracket; a block may have begun anywhere before
+        if begun and mark and begun.line < mark.line and " block " not in str(error.context):
+            problem += f" in what begins in line {begun.line + 1}"
         hint = next((text for start, text in _HINTS if problem.startswith(start)), "")
         raise SpecError(f"not YAML: {problem}{hint}", _mark(where, mark)) from None
     except (YAMLError, ValueError, RecursionError) as error:
