@@ -50,6 +50,9 @@ from variant_ai.core.search.tree.nodes import bytes_used
 
 SAMPLES = 512
 PROFILED = 20_000
+LONGER = 1.5
+"""How much longer than asked a search may take until its evaluations are made. It takes longer where
+most simulations end without one, at ends of games."""
 """Simulations to profile a search with a uniform evaluator."""
 
 
@@ -236,7 +239,7 @@ def measure(
                 enough = (
                     max(batches, 1) * params.batch_size
                 )  # no smaller batch at the end of a turn
-                limits = Limits(evaluations=enough, movetime=4 * seconds / rounds)
+                limits = Limits(evaluations=enough, movetime=LONGER * seconds / rounds)
             if simulations is not None:
                 share = simulations * (number + 1) // rounds - simulations * number // rounds
                 limits = Limits(simulations=share)

@@ -27,6 +27,7 @@ from variant_ai.core.rules.interface import Outcome
 from variant_ai.core.rules.text.fen import fen_or_start
 from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.spec.catalogue import home_path
+from variant_ai.core.spec.hashing import rules_hash
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.closing import Closing
 from variant_ai.plugins import registry
@@ -42,14 +43,18 @@ __all__ = ["Analysis", "Engine", "Position", "Variation", "load_variant"]
 _rules: dict[tuple[str, int], Rules] = {}
 
 
-def load_variant(name_or_path: str | VariantSpec) -> VariantSpec:
+def load_variant(name_or_path: str | Path | VariantSpec) -> VariantSpec:
     """Return the spec of a registered variant, or of a YAML file.
 
     Raises UnknownNameError, which lists the names, and SpecError.
     """
-    if isinstance(name_or_path, VariantSpec):
-        return name_or_path
-    return registry().variant(name_or_path)
+    given: object = name_or_path
+    if isinstance(given, VariantSpec):
+        return given
+    if not isinstance(given, str | Path):
+        kind = type(given).__name__
+        raise VariantAIError(f"a variant is a name, a path or a spec, not {given!r} ({kind})")
+    return registry().variant(str(given))
 
 
 def _rules_of(spec: VariantSpec) -> Rules:
@@ -74,8 +79,7 @@ class Position:
         self.spec = load_variant(variant)
         if fen is not None and not isinstance(fen, str):
             raise FenError(f"a FEN is text, not {fen!r} ({type(fen).__name__})")
-        listed = moves.split() if isinstance(moves, str) else list(moves)
-        self.game = Game.from_uci(_rules_of(self.spec), fen_or_start(fen), map(_move_text, listed))
+        self.game = Game.from_uci(_rules_of(self.spec), fen_or_start(fen), _move_texts(moves))
 
     @property
     def fen(self) -> str:
@@ -157,6 +161,15 @@ def _move_text(move: object) -> str:
     return move
 
 
+def _move_texts(moves: object) -> list[str]:
+    """Moves of a list, or of one text with spaces. Raises MoveError."""
+    if isinstance(moves, str):
+        return moves.split()
+    if not isinstance(moves, Iterable):
+        raise MoveError(f"moves are a list of texts, or a text, not {moves!r}")
+    return [_move_text(move) for move in moves]
+
+
 class Engine(Closing):
     """A net and a search for one variant. Not for two threads at once; a context manager.
 
@@ -227,12 +240,12 @@ class Engine(Closing):
     ) -> Analysis:
         """Search until the first limit is met (800 nodes without any).
 
-        movetime in seconds, mate in full moves; moves: the only ones to consider. The next call
+        movetime in seconds, mate in full moves; moves: the only ones to consider, as in `Position`. The next call
         reuses the part of the tree below its position. Raises SettingError, MoveError.
         """
         game = self._set(position)
         limits = _limits(nodes, movetime, depth, mate)
-        chosen = None if moves is None else [_read(game, move) for move in moves]
+        chosen = None if moves is None else [_read(game, move) for move in _move_texts(moves)]
         return analysis_of(game, self.search.run(limits, moves=chosen, multipv=multipv))
 
     def stream(
@@ -350,6 +363,11 @@ class Engine(Closing):
             raise VariantAIError(
                 f"this engine plays {self.spec.variant}, the position is one of "
                 f"{position.spec.variant}"
+            )
+        if position.spec is not self.spec and rules_hash(position.spec) != rules_hash(self.spec):
+            raise VariantAIError(
+                f"the position is one of another spec of {self.spec.variant}, with other rules; make "
+                "engine and position from the same one"
             )
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import variant_ai
 from variant_ai import Engine, Position
-from variant_ai.core.errors import VariantAIError
+from variant_ai.core.errors import MoveError, SettingError, VariantAIError
+from variant_ai.core.spec import builtin_specs
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +98,39 @@ def test_the_net_is_used_by_one_thread_at_a_time(
     asked.clear()
     engine.analyse_many([Position("crazyhouse")], nodes=4)
     assert asked[0] == "settle"
+
+
+def test_limits_are_whole_numbers() -> None:
+    """A part of a visit was searched for without end."""
+    position = Position("dobutsu")
+    with Engine("dobutsu", evaluator="uniform") as engine:
+        for nodes in (1.5, 100 / 3, float("nan")):
+            with pytest.raises(SettingError, match="limit nodes = .*a whole number"):
+                engine.analyse(position, nodes=nodes)  # type: ignore[arg-type]
+            with pytest.raises(SettingError, match="limit nodes = .*a whole number"):
+                engine.analyse_many([position], nodes=nodes)  # type: ignore[arg-type]
+        assert engine.analyse(position, nodes=5, movetime=60).visits == 5
+
+
+def test_a_spec_of_the_same_name_with_other_rules_is_another_one(tmp_path: Path) -> None:
+    text = builtin_specs()["chess"].read_text()
+    for name, changed in (("same", text), ("other", text.replace("plies: 100", "plies: 60"))):
+        (tmp_path / f"{name}.yaml").write_text(changed)
+    assert "plies: 60" in (tmp_path / "other.yaml").read_text()
+    with Engine("chess", evaluator="uniform") as engine:
+        assert engine.analyse(Position(str(tmp_path / "same.yaml")), nodes=2).visits == 2
+        with pytest.raises(VariantAIError, match="another spec of chess, with other rules"):
+            engine.analyse(Position(str(tmp_path / "other.yaml")), nodes=2)
+
+
+def test_wrong_kinds_of_arguments_are_named() -> None:
+    with pytest.raises(VariantAIError, match="a variant is a name, a path or a spec, not None"):
+        Position(None)  # type: ignore[arg-type]
+    with pytest.raises(MoveError, match="moves are a list of texts"):
+        Position("chess", moves=None)  # type: ignore[arg-type]
+    position = Position("chess", moves="e2e4 e7e5")
+    with Engine("chess", evaluator="uniform") as engine:
+        found = engine.analyse(position, nodes=4, moves="g1f3 f1c4")
+        assert found.best in ("g1f3", "f1c4")
+        with pytest.raises(MoveError, match="a move is text like 'e2e4', not 5"):
+            engine.analyse(position, nodes=4, moves=[5])  # type: ignore[list-item]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 
 from variant_ai.core.errors import SettingError
 
@@ -16,7 +16,8 @@ class Limits:
     """Limits of a search; None: no limit. The first one reached ends the search.
 
     Without any limit a search goes on until it is stopped, its root is proven, or its memory or its
-    visit counts are full. Raises SettingError for a negative limit.
+    visit counts are full. Raises SettingError for a negative limit, and for one that is no whole number
+    but `movetime`.
     """
 
     simulations: int | None = None
@@ -35,10 +36,15 @@ class Limits:
     """Go on until stopped, even if another limit is reached, or if the tree is solved or full."""
 
     def __post_init__(self) -> None:
-        for name in ("simulations", "nodes", "evaluations", "movetime", "depth", "mate"):
+        for name in ("simulations", "nodes", "evaluations", "depth", "mate"):
             value = getattr(self, name)
-            if value is not None and not _is_at_least_0(value):
-                raise SettingError(f"limit {name} = {value!r}: must be a number of at least 0")
+            if value is not None and not (isinstance(value, Integral) and int(value) >= 0):
+                raise SettingError(
+                    f"limit {name} = {value!r}: must be a whole number of at least 0"
+                )
+        movetime: object = self.movetime
+        if movetime is not None and not (isinstance(movetime, Real) and float(movetime) >= 0):
+            raise SettingError(f"limit movetime = {movetime!r}: must be a number of at least 0")
 
     @property
     def visits(self) -> int | None:
@@ -54,7 +60,3 @@ class Limits:
             MOST if most_visits is None else min(most_visits, MOST) - visits,
             MOST if most_evaluations is None else min(most_evaluations, MOST) - evaluations,
         )
-
-
-def _is_at_least_0(value: object) -> bool:
-    return isinstance(value, Real) and bool(value >= 0)  # type: ignore[operator]

@@ -87,7 +87,7 @@ command.add_command(n_e6, "n-e6")
 @click.option(
     "--sample",
     is_flag=True,
-    help="Try it on the games that come with the variant, instead of its stores.",
+    help="Try it on the games that come with the variant, instead of its stores, without `measure:` and `mates:`.",
 )
 @click.option(
     "--arm", "arms", multiple=True, metavar="ARM", help="Run only this arm; can be repeated."
@@ -151,6 +151,8 @@ def run(
         if publish or stores:
             raise click.UsageError("--sample cannot be combined with --publish or --store")
         try:
+            if experiment.measure or any(size.mates for size in experiment.scales.values()):
+                note("--sample: `measure:` and `mates:` are left out, which need the stores")
             experiment = experiment.on_sample()
         except SettingError as error:
             fail(f"{file}: {error}")

@@ -119,15 +119,17 @@ def activations(
     let_threads_sleep()
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.inference.model_file import ONNX_SUFFIX
+    from variant_ai.core.spec.catalogue import PACKAGED
     from variant_ai.core.train.report.run_report import activation_pictures
     from variant_ai.core.train.run.checkpoint import find_checkpoint
     from variant_ai.core.train.run.run_folder import CONFIG
     from variant_ai.core.train.run.training_settings import model_info, run_spec
 
-    if model.suffix == ONNX_SUFFIX:
+    if model.suffix == ONNX_SUFFIX or str(model) == PACKAGED:
         if not (model.parent / CONFIG).is_file():
             fail(
-                f"{model}: activations cannot be drawn from an ONNX file; name its run or checkpoint"
+                f"{model}: activations cannot be drawn from an ONNX file; name its run or checkpoint. "
+                "The page of `variant-ai web` shows the layers of any net"
             )
         model = model.parent
     checkpoint = find_checkpoint(model)
