@@ -4,8 +4,11 @@ In reading order:
 
     interface.py               Evaluator, Evaluation, ModelInfo
     model_file.py              metadata of ONNX files; which file belongs to a precision
+    checkpoint_files.py        finding and reading the net of a checkpoint
     int8_check.py              known answers that expose processors with wrong int8 results
     backends/                  padding; material, uniform and random; onnx, openvino and torch; composites
+    layer_outputs.py           outputs of all layers of a net
+    widened_net.py             a net given more input planes
     choosing/                  evaluator_factory (`make_evaluator`), evaluator_timing,
                                saved_choices, fastest_evaluator (`auto`)
 

@@ -105,9 +105,9 @@ def test_limits_are_whole_numbers() -> None:
     position = Position("dobutsu")
     with Engine("dobutsu", evaluator="uniform") as engine:
         for nodes in (1.5, 100 / 3, float("nan")):
-            with pytest.raises(SettingError, match="limit nodes = .*a whole number"):
+            with pytest.raises(SettingError, match=r"limit nodes = .*a whole number"):
                 engine.analyse(position, nodes=nodes)  # type: ignore[arg-type]
-            with pytest.raises(SettingError, match="limit nodes = .*a whole number"):
+            with pytest.raises(SettingError, match=r"limit nodes = .*a whole number"):
                 engine.analyse_many([position], nodes=nodes)  # type: ignore[arg-type]
         assert engine.analyse(position, nodes=5, movetime=60).visits == 5
 

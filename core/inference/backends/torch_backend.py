@@ -5,7 +5,6 @@ torch is imported when an evaluator is made, here and in `torch_graphs.py` alone
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -13,10 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.inference.backends.padding import fixed_sizes
+from variant_ai.core.inference.checkpoint_files import (
+    AVERAGE,
+    MODEL,
+    find_checkpoint_folder,
+    read_checkpoint_info,
+    read_tensors,
+)
 from variant_ai.core.inference.interface import Evaluation, Evaluator, ModelInfo, evaluation_of
 from variant_ai.core.inference.model_file import (
     ONNX_SUFFIX,
@@ -24,8 +29,6 @@ from variant_ai.core.inference.model_file import (
     ModelFile,
     find_model_file,
 )
-from variant_ai.core.nets.checksums import check_file
-from variant_ai.core.nets.interface import NetConfig
 from variant_ai.core.spec import VariantSpec
 
 if TYPE_CHECKING:
@@ -35,9 +38,6 @@ if TYPE_CHECKING:
     from variant_ai.core.inference.backends.torch_graphs import GraphedNet
 
 PRECISIONS = ("fp32", "bf16", "fp16")
-# Files of a checkpoint (core/train/run/checkpoint.py); averaged weights are preferred if there are any.
-MODEL, AVERAGE, CONFIG = "model.safetensors", "average.safetensors", "config.json"
-_STEP = re.compile(r"step-(\d{8,})\Z")
 
 
 class TorchEvaluator(Evaluator):
@@ -208,66 +208,3 @@ def _find_net(path: Path) -> tuple[ModelFile | None, Path]:
         if (path / RUN_MODEL).is_file():
             return find_model_file(path, "fp32"), path
         raise
-
-
-def find_checkpoint_folder(path: Path) -> Path:
-    """Return the folder of a checkpoint: the path itself, or the newest of a run directory.
-
-    Raises DataError if there is none.
-    """
-    if (path / MODEL).is_file():
-        return path
-    found = {**step_folders(path / "checkpoints"), **step_folders(path)}
-    if not found:
-        problem = "has no checkpoint" if path.exists() else "does not exist"
-        raise DataError(
-            f"{path} {problem}: give a run directory with a checkpoint in it, or a checkpoint, "
-            f"which is a folder with {MODEL}"
-        )
-    return found[max(found)]
-
-
-def step_folders(folder: Path) -> dict[int, Path]:
-    """Step -> folder of each complete checkpoint in a folder, oldest first."""
-    if not folder.is_dir():
-        return {}
-    found = {int(m[1]): path for path in folder.iterdir() if (m := _STEP.match(path.name))}
-    return dict(sorted(found.items()))
-
-
-def read_checkpoint_info(folder: Path) -> tuple[ModelInfo, NetConfig]:
-    """Read the metadata of a checkpoint and the configuration of its net. Raises DataError."""
-    path = folder / CONFIG
-    check_file(path)
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-        config = NetConfig.model_validate(fields["net"])
-        texts = {name: str(fields[name]) for name in ("variant", "encoding_hash")}
-        texts["spec"] = json.dumps(fields["spec"]) if "spec" in fields else ""
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist") from None
-    except (ValueError, KeyError, TypeError, ValidationError) as error:
-        raise DataError(f"{path} is damaged: {error}") from None
-    info = ModelInfo.of({**texts, "net": config.title, "head": config.head}, str(folder))
-    return info, config
-
-
-def checkpoint_step(folder: Path) -> int | None:
-    """Return the training step in the name of a checkpoint's folder; None if it has none."""
-    match = _STEP.match(folder.name)
-    return int(match[1]) if match else None
-
-
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Read tensors by name. Raises DataError if the file is missing or damaged."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        check_file(path)
-        tensors: dict[str, Tensor] = load_file(path)
-    except FileNotFoundError:
-        raise DataError(f"{path} is not there") from None
-    except SafetensorError as error:
-        raise DataError(f"{path} is damaged: {error}") from None
-    return tensors

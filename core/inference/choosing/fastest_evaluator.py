@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from variant_ai.core.errors import DataError, VariantAIError
+from variant_ai.core.inference.checkpoint_files import checkpoint_step, find_checkpoint_folder
 from variant_ai.core.inference.choosing import saved_choices
 from variant_ai.core.inference.choosing.evaluator_timing import best_piece, interleaved
 from variant_ai.core.inference.choosing.saved_choices import Choice, OtherLoad, SavedChoice
@@ -158,11 +159,9 @@ def _nets(request: EvaluatorRequest) -> tuple[ModelFile | None, Path | None]:
     checkpoint: Path | None = None
     step = ""
     if model.is_dir():
-        from variant_ai.core.inference.backends import torch_backend as torch
-
         with contextlib.suppress(DataError):
-            folder = torch.find_checkpoint_folder(model)
-            checkpoint, step = folder.resolve(), str(torch.checkpoint_step(folder))
+            folder = find_checkpoint_folder(model)
+            checkpoint, step = folder.resolve(), str(checkpoint_step(folder))
     if model.suffix != ONNX_SUFFIX and model.is_dir() and not (model / RUN_MODEL).is_file():
         if checkpoint is None:
             raise DataError(f"{model} holds no net: neither {RUN_MODEL} nor a checkpoint")

@@ -26,7 +26,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.inference.backends.torch_backend import (
+from variant_ai.core.inference.checkpoint_files import (
     AVERAGE,
     MODEL,
     find_checkpoint_folder,
