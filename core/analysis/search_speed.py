@@ -51,8 +51,8 @@ from variant_ai.core.search.tree.nodes import bytes_used
 SAMPLES = 512
 PROFILED = 20_000
 LONGER = 1.5
-"""How much longer than asked a search may take until its evaluations are made. It takes longer where
-most simulations end without one, at ends of games."""
+"""Longest time of a search until its evaluations are made, as a multiple of the time asked for: ends of
+games need none."""
 """Simulations to profile a search with a uniform evaluator."""
 
 
