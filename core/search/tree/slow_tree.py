@@ -81,6 +81,10 @@ class SlowTree(Tree):
         back_up,
     )
 
+    memory_share = 6
+    """A node takes about 270 bytes of the graph; its position, which Fairy-Stockfish keeps with FENs and
+    moves, takes 500 to 1,300 elsewhere."""
+
     def __init__(self, encoder: Encoder, rules: Rules, params: SearchParams) -> None:
         self._positions: dict[int, Position] = {}
         self._ahead: dict[tuple[int, int], Lookahead] = {}
