@@ -109,7 +109,7 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
     from variant_ai.core.arena.games.openings import played_out, random_lines
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
-    from variant_ai.core.inference.int8_check import softmax
+    from variant_ai.core.inference.interface import softmax
     from variant_ai.core.rules import make_rules
 
     rules = make_rules(spec)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.inference.interface import Evaluation
+from variant_ai.core.inference.interface import Evaluation, softmax
 
 if TYPE_CHECKING:
     from variant_ai.core.inference.interface import Evaluator
@@ -103,13 +103,6 @@ def checked_precision(
         f"{difference:.2f} where {known.tolerance:.2f} is allowed): running in fp32 instead"
     )
     return "fp32", (*evaluator.notes, note)
-
-
-def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return probabilities over the last axis, [..., A] -> [..., A]."""
-    shifted = np.exp(logits - logits.max(-1, keepdims=True))
-    shares: NDArray[np.float32] = shifted / shifted.sum(-1, keepdims=True)
-    return shares
 
 
 def _pack(array: NDArray[np.float32], form: str) -> dict[str, object]:

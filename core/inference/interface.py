@@ -106,6 +106,13 @@ class ModelInfo:
             )
 
 
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return probabilities over the last axis, [..., A] -> [..., A]."""
+    shifted = np.exp(logits - logits.max(-1, keepdims=True))
+    shares: NDArray[np.float32] = shifted / shifted.sum(-1, keepdims=True)
+    return shares
+
+
 class Evaluator(Closing, ABC):
     """Evaluates batches of positions.
 

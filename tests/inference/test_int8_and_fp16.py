@@ -11,7 +11,8 @@ from onnx import TensorProto
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference import OnnxEvaluator, make_evaluator
-from variant_ai.core.inference.int8_check import METADATA_KEY, KnownAnswers, softmax
+from variant_ai.core.inference.int8_check import METADATA_KEY, KnownAnswers
+from variant_ai.core.inference.interface import softmax
 from variant_ai.core.inference.model_file import MADE_FROM, find_model_file, read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.inference.int8_check import softmax
-from variant_ai.core.inference.interface import Evaluation, Evaluator
+from variant_ai.core.inference.interface import Evaluation, Evaluator, softmax
 from variant_ai.core.system.text_tables import counted
 
 

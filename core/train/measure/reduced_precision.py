@@ -24,8 +24,8 @@ from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
-from variant_ai.core.inference.int8_check import METADATA_KEY, KnownAnswers, softmax
-from variant_ai.core.inference.interface import Evaluation
+from variant_ai.core.inference.int8_check import METADATA_KEY, KnownAnswers
+from variant_ai.core.inference.interface import Evaluation, softmax
 from variant_ai.core.inference.model_file import MADE_FROM, read_model_file
 from variant_ai.core.nets import quantise
 from variant_ai.core.nets.onnx_export import write_metadata

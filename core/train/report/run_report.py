@@ -14,7 +14,7 @@ from torch import nn
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import VariantAIError
-from variant_ai.core.inference.int8_check import softmax
+from variant_ai.core.inference.interface import softmax
 from variant_ai.core.nets.description import activations
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
