@@ -162,7 +162,7 @@ def load_openings(
         if end is not None:
             over.append(f"{number} ({end.reason})")
         elif max_plies is not None and game.ply >= max_plies:
-            over.append(f"{number} ({game.ply} plies of {max_plies})")
+            over.append(f"{number} ({game.ply} plies, at most {max_plies})")
         else:
             usable.append(opening)
         if len(usable) == settings.count:

@@ -50,10 +50,10 @@ from variant_ai.core.search.tree.nodes import bytes_used
 
 SAMPLES = 512
 PROFILED = 20_000
+"""Simulations to profile a search with a uniform evaluator."""
 LONGER = 1.5
 """Longest time of a search until its evaluations are made, as a multiple of the time asked for: ends of
 games need none."""
-"""Simulations to profile a search with a uniform evaluator."""
 
 
 class Instant(UniformEvaluator):

@@ -178,8 +178,8 @@ class BackgroundLoader:
 
 
 def has_time_to_look(task: SearchTask, manager: TimeManager, seconds: float) -> bool:
-    """Return True unless an evaluation, which takes so many seconds, costs too much of a clock that
-    leaves no time for a search. A fast net is better late than any legal move."""
+    """Return True if there is time for one evaluation, which takes `seconds`: always, unless the clock
+    leaves no time for a search, and then up to half of what is left."""
     from variant_ai.core.search.move.clock import TARGET_CAP
 
     clock = None if task.go.waits else task.clock

@@ -83,7 +83,7 @@ def test_openings_that_end_the_game_are_left_out(tmp_path: Path) -> None:
     words[words.index("--max-plies") + 1] = "4"  # then the other opening is a whole game, too
     long = CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "long")])
     assert long.exit_code == 1
-    assert "over at the end of every opening: 1 (checkmate), 2 (4 plies of 4)" in long.stderr
+    assert "over at the end of every opening: 1 (checkmate), 2 (4 plies, at most 4)" in long.stderr
     words[words.index("--max-plies") + 1] = "8"
     games.write_text(f'[Variant "Crazyhouse"]\n\n{mate}\n')
     none = CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "n")])

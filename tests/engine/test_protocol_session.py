@@ -729,8 +729,8 @@ def test_a_go_without_a_limit_for_the_side_to_move_is_limited(
     with hello() as client:
         client.ask(f"position startpos {moves}")
         lines = client.ask(f"go {go}", until="bestmove")
-        told = "info string error: go: no limit is left, so 800 nodes are searched"
-        assert (told in lines) == limited
+        reported = "info string error: go: no limit is left, so 800 nodes are searched"
+        assert (reported in lines) == limited
         assert (last_search(client).limits[-1].nodes == 800) == limited
 
 

@@ -184,6 +184,9 @@ def test_int8_must_be_much_faster(small, pair, monkeypatch, gain: float, chosen:
     monkeypatch.setattr(auto, "interleaved", interleaved)
     made = make_evaluator(small.spec, pair, threads=1)
     assert made.precision == chosen
+    # if int8 is asked for, the faster library runs it
+    asked = make_evaluator(small.spec, pair, threads=1, precision="int8")
+    assert (asked.name, asked.precision) == ("openvino", "int8")
     # a processor that computes int8 wrongly runs the file in fp32, which is no gain
     monkeypatch.setattr(f"{backend}.checked_precision", lambda *_: ("fp32", ()))
     log: list[str] = []

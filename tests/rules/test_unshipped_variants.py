@@ -522,7 +522,7 @@ def test_rules_beyond_the_kernel_are_named() -> None:
     ):
         make_rules(ends_of(plain, royal=True))
     goals = [{"piece": letter, "reaches": "d4"} for letter in "KN"]
-    # an author without a variant of Fairy-Stockfish learns what the other engine needs
+    # the message says that the engine `fairy` needs a `fairy:` name
     advice = "two wins by `reaches`; accepted: other words, or .* `engine: fairy`, .* that `fairy:` names"
     with pytest.raises(SpecError, match=advice):
         make_rules(ends_of({"wins": goals}))

@@ -177,6 +177,6 @@ def test_positions_of_freed_nodes_are_forgotten(make_search: Callable[..., Searc
 def test_positions_count_as_memory_of_the_tree(rules_of: Callable[[str], Rules]) -> None:
     """They are kept outside of the graph: a small `Hash` would be exceeded many times over."""
     rules = rules_of("minixiangqi")
-    encoder, params = Encoder(rules.spec), SearchParams.of(rules.spec, memory_mb=6)
-    assert Tree(encoder, rules, params).memory == 6 << 20
+    encoder, params = Encoder(rules.spec), SearchParams.of(rules.spec, memory_mb=8)
+    assert Tree(encoder, rules, params).memory == 8 << 20
     assert SlowTree(encoder, rules, params).memory == 1 << 20

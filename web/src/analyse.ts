@@ -2,18 +2,18 @@
 
 import { Board, type Arrow } from './board';
 import { chart, COLOURS } from './chart';
+import { connection, type Stream } from './connection';
 import { button, checkbox, field, h, redraw, replace, select } from './dom';
 import { GameBox, chooseNotation, moveBox, notationChoices } from './gamebox';
+import { LayersBox } from './layers';
 import { LinesBox } from './lines';
 import { MoveList, mark, stepButtons } from './movelist';
+import { PlanesBox } from './planes';
 import { scoreText } from './play';
 import { preferences } from './preferences';
 import type { Session } from './session';
-import { connection, type Stream } from './connection';
 import type { GameNode } from './tree';
 import { TreeBox } from './treebox';
-import { LayersBox } from './layers';
-import { PlanesBox } from './planes';
 import type { Line, SearchAnswer } from './types';
 import { listName, netChoices, searchLimit, serverName, variantChoices } from './variants';
 

@@ -1,13 +1,13 @@
 // A variant of one's own: YAML, its mistakes at their lines, the board redrawn while typing.
 
 import { Board } from './board';
+import { complete, type Completion } from './completion';
+import { connection } from './connection';
 import { announce, button, field, h, replace, savedFile, select } from './dom';
 import { preferences } from './preferences';
 import type { Session } from './session';
-import { connection } from './connection';
 import type { Description, Position, Spec } from './types';
 import { keepOwn, textOf, variantChoices } from './variants';
-import { complete, type Completion } from './completion';
 
 const PAUSE = 350;
 const EXAMPLE = `# A variant is a YAML file. This one changes another; without \`extends\` it says everything itself.

@@ -1,10 +1,10 @@
 // FEN, PGN, a typed move, sharing: what play and analysis have in common beside the board.
 
+import { connection } from './connection';
 import { button, copied, field, h, notice, savedFile } from './dom';
-import { linkTo } from './share_link';
 import { preferences } from './preferences';
 import type { GameFacts, Session } from './session';
-import { connection } from './connection';
+import { linkTo } from './share_link';
 
 /** A field to type a move in any notation of the variant. */
 export function moveBox(session: Session, play: (uci: string) => void): HTMLElement {

@@ -1,4 +1,4 @@
-// What the address of a game has no room for, kept by the tab over a reload: variations, comments, players.
+// The game of a tab, kept over a reload: variations, comments and players, for which its address has no room.
 
 import type { GameNode, GameTree } from './tree';
 

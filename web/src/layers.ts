@@ -1,9 +1,9 @@
 // What the layers of the net compute, as small pictures.
 
+import { connection } from './connection';
 import { button, disclosure, field, h, replace, select } from './dom';
 import { picture } from './planes';
 import type { Session } from './session';
-import { connection } from './connection';
 
 interface LayerAnswer {
   layers: { name: string; channels: number }[];

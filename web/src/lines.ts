@@ -1,10 +1,10 @@
 // Lines of play of a search, and the bar with the chances of a win. Both change several times a second,
 // so their elements stay and change what they say: a click or the focus is not lost.
 
+import { connection } from './connection';
 import { button, h, replace } from './dom';
 import { scoreText } from './play';
 import type { Session } from './session';
-import { connection } from './connection';
 import type { GameNode } from './tree';
 import type { Line, SearchAnswer } from './types';
 

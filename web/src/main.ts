@@ -1,14 +1,14 @@
 // The page: navigation, theme, and the view that the address names.
 
 import { AnalyseView } from './analyse';
+import { connection } from './connection';
 import { button, h, replace } from './dom';
 import { EditorView } from './editor';
-import { carriesVariant, variantOfLink } from './share_link';
-import { PlayView } from './play';
 import { HelpView } from './help';
+import { PlayView } from './play';
 import { preferences } from './preferences';
 import { factsOf, movesOf, Session } from './session';
-import { connection } from './connection';
+import { carriesVariant, variantOfLink } from './share_link';
 import { greet, serverName, usualVariant, variantChoices } from './variants';
 import { WatchView } from './watch';
 

@@ -1,8 +1,8 @@
 // The input planes of the net, as small pictures.
 
+import { connection } from './connection';
 import { button, disclosure, h, replace } from './dom';
 import type { Session } from './session';
-import { connection } from './connection';
 
 const CELL = 6;
 

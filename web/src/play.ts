@@ -2,14 +2,14 @@
 
 import { Board } from './board';
 import { GameClock } from './clock';
+import { connection, type Stream } from './connection';
 import { announce, button, field, h, redraw, replace, select } from './dom';
 import { GameBox, chooseNotation, moveBox, notationChoices } from './gamebox';
 import { MoveList, stepButtons } from './movelist';
 import { preferences } from './preferences';
 import type { Session } from './session';
-import { connection, type Stream } from './connection';
-import type { SearchAnswer } from './types';
 import type { GameTree } from './tree';
+import type { SearchAnswer } from './types';
 import { listName, opponentChoices, searchLimit, serverName, variantChoices } from './variants';
 
 const LEVELS = [

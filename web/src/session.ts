@@ -1,9 +1,9 @@
 // The game on the board: variant, moves with variations, the position that is shown.
 
+import { connection } from './connection';
 import { announce } from './dom';
 import { keepGame, restoreGame } from './kept_game';
 import { preferences } from './preferences';
-import { connection } from './connection';
 import { GameNode, GameTree } from './tree';
 import type { Description, Position } from './types';
 import { listName } from './variants';

@@ -1,7 +1,7 @@
 // Links that carry a variant of one's own: its spec, compressed, behind the `#`, which is not sent.
 
-import type { Session } from './session';
 import { connection } from './connection';
+import type { Session } from './session';
 import type { Description } from './types';
 import { freeName, keepOwn, listName, textOf } from './variants';
 

@@ -1,9 +1,9 @@
 // The search tree, opened level by level.
 
+import { connection } from './connection';
 import { button, disclosure, h, replace } from './dom';
 import { scoreText } from './play';
 import type { Session } from './session';
-import { connection } from './connection';
 
 interface Branch {
   move: string;

@@ -1,8 +1,8 @@
 // The list of variants: those of the installation, and the visitor's own.
 
+import { connection } from './connection';
 import { notice, type Choice } from './dom';
 import { preferences } from './preferences';
-import { connection } from './connection';
 import type { Greeting } from './types';
 
 let greeting: Greeting | undefined;

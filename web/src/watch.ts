@@ -2,10 +2,10 @@
 
 import { Board } from './board';
 import { chart, COLOURS, type Series } from './chart';
+import { connection } from './connection';
 import { button, h, redraw, replace, select } from './dom';
 import { preferences } from './preferences';
 import { Session } from './session';
-import { connection } from './connection';
 import type { Answer } from './types';
 import { keepNet, variantChoices } from './variants';
 

@@ -263,7 +263,8 @@ def _measure(
     )
 
     def cost(choice: Choice) -> float:
-        return timings[choice.describe()].median * (INT8_GAIN if choice.precision == "int8" else 1)
+        rounds = choice.precision == "int8" and request.precision is None
+        return timings[choice.describe()].median * (INT8_GAIN if rounds else 1)
 
     best = min(made, key=cost)
     for choice, evaluator in made.items():

@@ -24,7 +24,7 @@ class GameJournal(Closing):
     """Journal of one generation, opened for reading and appending."""
 
     def __init__(self, path: Path, variant: str) -> None:
-        """Read what is there; an unfinished last line is removed. Raises DataError for a line that
+        """Read the games of the file; an unfinished last line is removed. Raises DataError for a line that
         cannot be read."""
         self._journal = Journal(path)
         self.games: list[GameRecord] = []

@@ -91,8 +91,8 @@ class Tree(ReadableTree):
     """Functions that are loaded before the first game, so that it is not interrupted by a minute of
     compilation. `shared`: those that other kinds of trees need, too."""
 
-    memory_share = 1
-    """One part of so many of the setting `memory_mb` is for the graph."""
+    memory_divisor = 1
+    """The graph gets `memory_mb` divided by this."""
 
     def __init__(self, encoder: Encoder, rules: Rules, params: SearchParams) -> None:
         self.rules = rules
@@ -100,7 +100,7 @@ class Tree(ReadableTree):
         self.params = params
         self.settings = compile_settings(rules.spec, params)
         self.tables = self._new_tables()
-        self.memory = (params.memory_mb << 20) // self.memory_share
+        self.memory = (params.memory_mb << 20) // self.memory_divisor
         self.arrays = new_arrays(self.memory, params.backup != "catch-up")
         self.root = 0
         self.game = None

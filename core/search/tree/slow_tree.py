@@ -81,9 +81,9 @@ class SlowTree(Tree):
         back_up,
     )
 
-    memory_share = 6
-    """A node takes about 270 bytes of the graph; its position, which Fairy-Stockfish keeps with FENs and
-    moves, takes 500 to 1,300 elsewhere."""
+    memory_divisor = 8
+    """A node takes 250 to 500 bytes of the graph. Its position, with the FENs and moves of Fairy-Stockfish,
+    takes 1,800 to 3,200 elsewhere (growth of the process in minixiangqi, xiangqi and crazyhouse)."""
 
     def __init__(self, encoder: Encoder, rules: Rules, params: SearchParams) -> None:
         self._positions: dict[int, Position] = {}
