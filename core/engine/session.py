@@ -393,14 +393,19 @@ class Session:
             raise
 
     def _set_position(self, command: SetPosition) -> None:
-        other = self._dialect.bare_dialect
+        before, variant = self._dialect, self.options.value(VARIANT)
+        other = before.bare_dialect
         if command.bare and other:
             self._prefer_variant_for(other)
             if self.builder.supports(self.options.text(VARIANT), other):
                 self._dialect = DIALECTS.load(other)()
-        dialect = self._dialect
-        continues = dialect.first_rank == 0
-        self.engine.game().set(command, notation=dialect.notation, continues=continues)
+        notation, continues = self._dialect.notation, self._dialect.first_rank == 0
+        try:
+            self.engine.game().set(command, notation=notation, continues=continues)
+        except VariantAIError:  # nothing has changed
+            self._dialect = before
+            self.options.put(VARIANT, variant)
+            raise
 
     # --- searching -----------------------------------------------------------------------------
 
@@ -484,13 +489,8 @@ class Session:
     def _probe(self, command: Probe) -> None:
         """Print the result of the last search if it was of this position."""
         last = self._last
-        notation = self._dialect.notation
-        if (
-            last is None
-            or last.move is None
-            or not last.infos
-            or self.engine.key_of(command.position, notation) != self._last_key
-        ):
+        key = self.engine.key_of(command.position, self._dialect.notation)
+        if last is None or last.move is None or not last.infos or key != self._last_key:
             self._print("pophash")
             return
         move, info = self._dialect.squares(last.move), last.infos[0]

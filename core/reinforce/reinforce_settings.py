@@ -57,7 +57,8 @@ class SearchChoice(Section):
     noise_epsilon: float = Field(default=0.25, ge=0, le=1)
     """PUCT: share of the noise in the root priors."""
     noise_alpha: float | None = Field(default=None, gt=0)
-    """PUCT: concentration of the noise; by default 10 / number of legal moves."""
+    """PUCT: concentration of the noise; by default 10 / number of legal moves (with rules that are not
+    compiled, `noise_alpha` of the spec)."""
     fpu_reduction: float = Field(default=0.2, ge=0, le=2)
     """PUCT: how far the value of untried moves lies below that of their parent; 0 at a root with noise."""
     cpuct: float = Field(default=1.5, gt=0)

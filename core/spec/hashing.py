@@ -24,7 +24,7 @@ _NOT_RULES = ("input", "policy", "encoder", "search", "settings", "training", "p
 
 
 def spec_hash(spec: VariantSpec) -> str:
-    """Hash of the whole spec except `drawing:`, `players:` and `names:`."""
+    """Hash of the whole spec except `drawing:`, `players:`, `names:` and `rules: engine:`."""
     return _digest(spec, None)
 
 

@@ -312,8 +312,8 @@ def describe(spec: VariantSpec, style: str) -> dict[str, Any]:
 
 
 def position_of(game: Game) -> dict[str, Any]:
-    """Return the last position of a game: `fen`, `turn`, `legal` moves in UCI (none after the end),
-    `passes`, `check` (the square of a king in check), `hands`, `outcome`."""
+    """Return the last position of a game: `fen`, `turn`, `ply`, `legal` moves in UCI (none after the
+    end), `passes`, `check` (the square of a king in check), `hands`, `outcome`."""
     rules, position = game.rules, game.position
     outcome = game.outcome()
     moves = [] if outcome else game.legal_moves().tolist()

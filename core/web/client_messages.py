@@ -53,13 +53,13 @@ MESSAGES: dict[str, MessageKind] = {
     "variants": MessageKind("The variants of this installation.", "`variants`", {}),
     "describe": MessageKind(
         "All that is needed to draw a variant.",
-        "`title`, `players`, `files`, `ranks`, `hand`, `names`, `letters`, `boards` and `pieces` "
-        "(SVG), `styles`, `notations`, `start`, `net`",
+        "`name`, `title`, `players`, `files`, `ranks`, `hand`, `names`, `letters`, `boards`, `lines`, "
+        "`wall` and `pieces` (SVG), `style`, `styles`, `notations`, `start`, `starts`, `net`",
         {"variant": "name!", "style": "name"},
     ),
     "position": MessageKind(
         "The position after moves.",
-        "`fen`, `turn`, `legal` (UCI), `passes`, `check`, `hands`, `outcome`, `written` (the moves in "
+        "`fen`, `turn`, `ply`, `legal` (UCI), `passes`, `check`, `hands`, `outcome`, `written` (the moves in "
         "`notation`)",
         GAME,
     ),

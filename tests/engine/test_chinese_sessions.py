@@ -148,6 +148,13 @@ def test_a_bare_fen_alone_means_the_variant_that_speaks_cyclone() -> None:
             assert best(client.ask("go nodes 4", until="bestmove")) == "a9a7"
 
 
+def test_a_rejected_bare_fen_changes_neither_protocol_nor_variant() -> None:
+    with hello() as client:
+        client.ask("setoption name UCI_Variant value xiangqi")
+        assert "error" in client.ask("fen 9/9 r moves h2e2")[0]
+        assert client.ask("position startpos moves h1g3 h10g8") == []
+
+
 def test_a_bare_fen_of_a_variant_without_cyclone_is_a_position() -> None:
     with hello() as client:
         client.ask("setoption name UCI_Variant value crazyhouse")

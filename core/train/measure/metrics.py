@@ -69,8 +69,10 @@ class Metrics:
 
     @staticmethod
     def of(numbers: Mapping[str, Any]) -> Metrics:
-        """The metrics among numbers by name."""
-        return Metrics(**{name: numbers[name] for name in Metrics.__dataclass_fields__})
+        """The metrics among numbers by name; NaN for one that an older version did not have."""
+        return Metrics(
+            **{name: numbers.get(name, math.nan) for name in Metrics.__dataclass_fields__}
+        )
 
     def as_dict(self) -> dict[str, float | int | None]:
         numbers: dict[str, float | int | None] = for_json(asdict(self))
