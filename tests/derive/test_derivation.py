@@ -102,20 +102,28 @@ def test_shuffled_starts_are_found() -> None:
     assert found.engine == "kernel", found.why_fairy or found.failure
     spec, shipped = read_tree(found.tree), load_spec(builtin_specs()["chess960"])
     assert spec.rules.shuffle == "chess960" and spec.castling == shipped.castling
-    other = read_tree(derive("caparandom", positions=20).tree)
-    assert other.rules.shuffle == "as in the FEN" and other.castling["K"].king == "f1-i1"
+
+
+@pytest.mark.nightly
+def test_castling_from_any_files_is_found() -> None:
+    found = read_tree(derive("caparandom", positions=20).tree)
+    assert found.rules.shuffle == "as in the FEN" and found.castling["K"].king == "f1-i1"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["grand", "opulent"])
+def test_promotions_to_captured_pieces_are_found(name: str) -> None:
+    found = derive(name, positions=40)
+    assert found.engine == "kernel", found.why_fairy
+    assert found.tree["pieces"]["P"]["promotes"]["to"] == "captured pieces"
 
 
 def test_choices_of_promotion_are_found() -> None:
-    """Those of each player, and those limited to the pieces that the player has lost."""
+    """Those of each player."""
     chigorin = derive("chigorin", positions=40)
     assert chigorin.engine == "kernel", chigorin.why_fairy
     promotes = chigorin.tree["pieces"]["P"]["promotes"]
     assert (sorted(promotes["to"]), sorted(promotes["second"])) == (list("CNR"), list("BQR"))
-    for name in ("grand", "opulent"):
-        found = derive(name, positions=40)
-        assert found.engine == "kernel", found.why_fairy
-        assert found.tree["pieces"]["P"]["promotes"]["to"] == "captured pieces"
     chess = derive("chess", positions=20).tree["pieces"]["P"]["promotes"]
     assert "second" not in chess and sorted(chess["to"]) == list("BNQR")
 

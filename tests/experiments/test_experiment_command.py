@@ -193,6 +193,7 @@ def test_an_arm_with_a_spec_of_its_own(home: Path, tmp_path: Path) -> None:
         assert net.planes_shape == (32, 10, 9)
 
 
+@pytest.mark.nightly
 def test_an_arm_goes_on_from_the_net_of_another(home: Path, tmp_path: Path) -> None:
     """The real commands: the second arm begins with the first one's net of the same seed."""
     own = "{blocks: 1, channels: 8, size: [value_hidden=8]}"

@@ -107,7 +107,7 @@ print(max(test_cache.signatures().values()), len(test_cache.signatures()))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @jitted
 def test_nothing_is_compiled_twice_from_an_empty_cache(tmp_path: Path) -> None:
     command = COUNT_SIGNATURES.format(folder=str(Path(__file__).parent))

@@ -118,7 +118,7 @@ def test_an_empty_cache_is_filled_once_and_for_all(tmp_path: Path) -> None:
 
 
 @jitted
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_compilation_that_is_killed_leaves_no_lock_and_no_worker(tmp_path: Path) -> None:
     environ = {**os.environ, FOLDER_VARIABLE: str(tmp_path)}
     first = subprocess.Popen([sys.executable, "-c", COMPILE_ALL], env=environ)
