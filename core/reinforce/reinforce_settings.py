@@ -102,6 +102,9 @@ class Variety(Section):
     """Temperature of the last sampled ply; it changes linearly between them."""
     branch_share: float = Field(default=0.0, ge=0, le=1)
     """Share of games that start from a random position of an earlier game of the same run."""
+    scattered_share: float = Field(default=0.0, ge=0, le=1)
+    """Share of games that start with the pieces on random squares, some of them missing: for variants whose
+    random games hardly ever end with a win."""
     max_plies: int = Field(default=512, ge=1)
     """Length at which a game is ended; its result is no value target."""
     draw_penalty: float = Field(default=0.0, ge=0, le=1)

@@ -172,6 +172,15 @@ def test_branches_start_from_earlier_games() -> None:
     assert any(record.opening_plies > 0 for record in records[1:])
 
 
+def test_games_start_with_scattered_pieces() -> None:
+    variety = {"scattered_share": 0.5, "max_plies": 30}
+    records = list(games_of(player("minixiangqi", variety=variety), 16).values())
+    scattered = [record for record in records if record.start_fen is not None]
+    assert 0 < len(scattered) < 16
+    assert all(record.opening_plies == 0 for record in scattered)
+    assert len({record.start_fen for record in scattered}) == len(scattered)
+
+
 def test_temperature_makes_games_differ() -> None:
     fixed = {"random_plies": (0, 0), "sampled_plies": 0, "max_plies": 12}
     varied = fixed | {"sampled_plies": 12, "temperature": 5.0, "temperature_end": 5.0}

@@ -33,6 +33,7 @@ from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
+from variant_ai.core.rules.scattered_starts import ScatteredStarts
 from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled, shuffled_start
 from variant_ai.core.search.forest.forest_arrays import ENDED, RESIGNED
 from variant_ai.core.search.forest.forest_search import ForestSearch, SearchedMove
@@ -92,6 +93,7 @@ class BaseSelfPlay(ABC):
         self.next_number = first_game
         self._done = done
         self._earlier: deque[GameRecord] = deque(maxlen=BRANCHES)
+        self._scattered = ScatteredStarts(self.rules)
         self._begin(evaluator)
 
     @abstractmethod
@@ -137,7 +139,7 @@ class BaseSelfPlay(ABC):
         return _Playing(game, number, len(game.moves), resigns, self.generation)
 
     def _opening(self, rng: np.random.Generator) -> Game:
-        """A game after random plies, or at a random position of an earlier game."""
+        """A game after random plies, from scattered pieces, or at a random position of an earlier game."""
         variety = self.settings.variety
         branches = rng.random() < variety.branch_share
         if branches and self._earlier:
@@ -147,6 +149,10 @@ class BaseSelfPlay(ABC):
                 game.push(move)
             if game.outcome() is None and game.ply < variety.max_plies:
                 return game
+        if variety.scattered_share and rng.random() < variety.scattered_share:
+            fen = self._scattered.sample(rng)
+            if fen is not None:
+                return Game(self.rules, fen)
         least, most = variety.random_plies
         for attempt in range(MOST_ATTEMPTS):
             plies = int(rng.integers(least, most + 1)) if attempt < MOST_ATTEMPTS - 1 else 0
