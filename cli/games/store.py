@@ -55,7 +55,7 @@ def command() -> None:
 @command.command(
     epilog=examples(
         "variant-ai store show games.store",
-        "# games 0 to 19 as a list, and one game with its moves",
+        "# games 1 to 20 as a list, and one game with its moves",
         "variant-ai store show games.store --games 1-20",
         "variant-ai store show games.store --game 17 --notation san",
     )

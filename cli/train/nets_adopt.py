@@ -138,7 +138,7 @@ def widen(net: Path, variant: str, output: Path, replace: bool) -> None:
     """Give a net the input planes of another spec, with weights of zero for those that it never saw.
 
     The spec has the same rules and policy, and all planes of the net. The new net returns the same
-    numbers as before; training it goes on from there with the new planes.
+    numbers as before, and can be trained further with the new planes.
     """
     from variant_ai.core.inference.widened_net import widen as widened
     from variant_ai.core.nets.onnx_files import write_onnx

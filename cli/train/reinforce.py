@@ -68,7 +68,7 @@ SILENCE = 60.0
     epilog=examples(
         "# a variant from nothing, for half an hour of CPU time",
         "variant-ai reinforce -V NAME --minutes 30",
-        "# the same command goes on after Ctrl-C or a kill; more minutes go on after the end",
+        "# the same command continues after Ctrl-C or a kill, with more minutes also after the end",
         "variant-ai reinforce -V NAME --minutes 60",
         "# settings from a file, single ones from options",
         "variant-ai reinforce -V NAME --settings mine.yaml --set search.nodes=32 \\",
@@ -81,7 +81,7 @@ SILENCE = 60.0
 )
 @variant_option(
     required=False,
-    help="Variant: a name, or the path of a YAML spec; not needed to go on with a run.",
+    help="Variant: a name, or the path of a YAML spec; not needed to continue a run.",
 )
 @click.option(
     "--settings",
@@ -102,7 +102,7 @@ SILENCE = 60.0
     "folder",
     type=FOLDER,
     metavar="DIR",
-    help="Folder of the run, a new one or one to go on with.  [default: runs/reinforce-VARIANT]",
+    help="Folder of the run, a new one or one to continue.  [default: runs/reinforce-VARIANT]",
 )
 @ray_option("Play the games")
 @click.option(

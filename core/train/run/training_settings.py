@@ -244,9 +244,8 @@ class TrainRequest(Recipe, DataChoice):
     start_from: Path | None = _option(
         "--from RUN|CHECKPOINT|ONNX|packaged",
         None,
-        "go on with the net of this run or file, or with the one that comes with the variant, in "
-        "place of a new one (fine-tuning); the learning rate is then 0.01/0.35 of the usual one by "
-        "default",
+        "train the net of this run or file, or the one that comes with the variant, instead of a new "
+        "one (fine-tuning); the learning rate is then 0.01/0.35 of the usual one by default",
     )
     normalise: bool = _option(
         "--no-normalise",
