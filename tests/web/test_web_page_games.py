@@ -33,10 +33,13 @@ def type_move(page: Any, move: str) -> None:
 
 
 class Wire:
-    """The page's messages: counts them by type, and answers some of them with an error."""
+    """The page's messages: counts them by type, answers some of them with an error, keeps others."""
 
     def __init__(self, page: Any) -> None:
         self.failing: set[str] = set()
+        self.holding: set[str] = set()
+        self.held: list[tuple[Any, str]] = []
+        """Server and message of those that were kept."""
         self.count: dict[str, int] = {}
         page.route_web_socket("**/talk", self._route)
 
@@ -49,10 +52,18 @@ class Wire:
             self.count[kind] = self.count.get(kind, 0) + 1
             if kind in self.failing:
                 socket.send(json.dumps({"id": message["id"], "error": f"no {kind} today"}))
+            elif kind in self.holding:
+                self.held.append((server, text))
             else:
                 server.send(text)
 
         socket.on_message(passed)
+
+    def release(self) -> None:
+        """Send what was kept."""
+        self.holding = set()
+        for server, text in self.held:
+            server.send(text)
 
 
 def play_duck(page: Any, server: Server) -> None:
@@ -428,3 +439,25 @@ def test_janggi_can_pass_in_analyse(server: Server) -> None:
         open_page(page, f"{server.address}analyse?variant=janggi")
         page.get_by_role("button", name="Pass").click()
         page.wait_for_function("() => document.querySelectorAll('.move').length === 1")
+
+
+def test_the_list_of_runs_comes_back_and_is_left_alone(server: Server) -> None:
+    with browser_page() as page:
+        wire = Wire(page)
+        page.goto(f"{server.address}watch")
+        page.get_by_text("There is no run yet").wait_for()
+        wire.failing = {"runs"}
+        page.get_by_text("no runs today").wait_for()
+        wire.failing = set()
+        page.get_by_text("There is no run yet").wait_for()
+        # the first answer comes after the visitor has left
+        page.goto(server.address)
+        page.wait_for_selector("cg-board piece")
+        wire.holding, wire.count = {"runs"}, {}
+        page.get_by_role("link", name="Watch").click()
+        page.get_by_text("Loading …").wait_for()
+        page.get_by_role("link", name="Play").click()
+        status(page, "Your move.")
+        wire.release()
+        page.wait_for_timeout(6_000)
+        assert wire.count["runs"] == 1
