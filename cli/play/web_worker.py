@@ -51,7 +51,8 @@ def _make_player(spec: VariantSpec, text: str) -> VariantEngine:
     from variant_ai.plugins import registry
 
     rules = registry().rules(spec)
-    return PlayerEngine(rules, make_player(parse_player(text), rules))
+    player = parse_player(text)
+    return PlayerEngine(rules, make_player(player, rules), player.allowance())
 
 
 def answer(

@@ -45,6 +45,11 @@ def die() -> NoReturn:
     sys.exit(7)
 
 
+def flood() -> NoReturn:
+    while os.getppid() == PARENT:
+        sys.stdout.buffer.write(b"info string and another thing\n" * 100)
+
+
 class Game:
     """What the engine knows of the game it plays."""
 
@@ -96,6 +101,8 @@ def uci() -> None:
         if word in ("uci", "ucci"):
             if MODE == "mute":
                 hang()
+            if MODE == "babbles":
+                flood()
             greet(word)
         elif word == "setoption":
             name, _, value = rest.removeprefix("name ").partition(" value ")
@@ -163,6 +170,8 @@ def uci_answer(game: Game, depth: int = 1) -> None:
     if mode == "hangs":
         say("info depth 1 nodes 1 time 0")
         hang()
+    if mode == "floods":
+        flood()
     if mode == "late":
         return
     if mode == "slow":
@@ -229,7 +238,9 @@ def xboard() -> None:
     for raw in sys.stdin.buffer:
         line = raw.decode().strip()
         word, _, rest = line.partition(" ")
-        if word == "protover" and PROTOCOL == "xboard":
+        if word == "protover" and MODE == "babbles":
+            flood()
+        elif word == "protover" and PROTOCOL == "xboard":
             say("Chess")
             say('# feature myname="not this"')
             say('feature done=0 myname="Fake Engine 1.0" setboard=1 ping=1 usermove=1')

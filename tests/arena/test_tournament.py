@@ -632,5 +632,5 @@ def test_games_lost_on_time_are_a_warning() -> None:
     late = [replace(entry, number=n, moves=[], reason="time forfeit") for n in range(1, 4)]
     others = [replace(entry, number=n, moves=[f"move {n}"]) for n in range(10)]
     state = MatchState(("a", "b"), entries=[*late, *others])
-    assert state.warning.startswith("3 of 13 games were lost on time.")
+    assert state.warning.startswith("3 of 13 games ended by a time forfeit.")
     assert MatchState(("a", "b"), entries=[late[0], *others]).warning == ""

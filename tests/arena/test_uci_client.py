@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from variant_ai.core.arena.programs import engine_process
 from variant_ai.core.arena.programs.engine_process import Answer, command_words, engine_command
 from variant_ai.core.arena.programs.uci_client import UciClient, parse_option
 from variant_ai.core.errors import EngineError
@@ -199,6 +200,33 @@ def test_an_engine_that_never_says_uciok() -> None:
     with pytest.raises(EngineError, match="hangs: no 'uciok'"):
         engine.start()
     assert not engine.running
+
+
+def test_an_engine_that_writes_without_end_is_killed_in_time() -> None:
+    with fake("floods") as engine:
+        began = time.monotonic()
+        with pytest.raises(EngineError, match="hangs: no 'bestmove'"):
+            engine.search(GO, 0.2, 0.2)
+        assert time.monotonic() - began < 10
+    with pytest.raises(EngineError, match="hangs: no 'uciok'"):
+        fake("babbles", timeout=0.3).start()
+
+
+def test_lines_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_process, "MOST_LINES", 500)
+    with fake("floods") as engine:
+        engine.send("go")  # and nobody reads, as in the other side's turn
+        time.sleep(0.3)
+        assert engine._lines.qsize() == 500
+
+
+def test_a_search_that_has_to_hurry() -> None:
+    with fake("late", timeout=30) as engine:
+        engine.send(engine.position_line(FEN, ()))
+        threading.Timer(0.2, engine.hurried.set).start()
+        answer = engine.search(GO, 30, 3)
+    assert answer.move is not None
+    assert not answer.late
 
 
 def test_an_engine_that_does_not_quit_is_ended() -> None:

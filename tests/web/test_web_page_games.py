@@ -33,10 +33,13 @@ def type_move(page: Any, move: str) -> None:
 
 
 class Wire:
-    """The page's messages: counts them by type, and answers some of them with an error."""
+    """The page's messages: counts them by type, answers some of them with an error, keeps others."""
 
     def __init__(self, page: Any) -> None:
         self.failing: set[str] = set()
+        self.holding: set[str] = set()
+        self.held: list[tuple[Any, str]] = []
+        """Server and message of those that were kept."""
         self.count: dict[str, int] = {}
         page.route_web_socket("**/talk", self._route)
 
@@ -49,10 +52,18 @@ class Wire:
             self.count[kind] = self.count.get(kind, 0) + 1
             if kind in self.failing:
                 socket.send(json.dumps({"id": message["id"], "error": f"no {kind} today"}))
+            elif kind in self.holding:
+                self.held.append((server, text))
             else:
                 server.send(text)
 
         socket.on_message(passed)
+
+    def release(self) -> None:
+        """Send what was kept."""
+        self.holding = set()
+        for server, text in self.held:
+            server.send(text)
 
 
 def play_duck(page: Any, server: Server) -> None:
@@ -112,9 +123,12 @@ def test_a_reload_keeps_side_and_end(server: Server) -> None:
         page.reload()
         status(page, "1-0, resignation")
         assert page.get_by_role("button", name="Resign").is_disabled()
-        page.get_by_role("button", name="Take back").click()
+        page.get_by_role("button", name="Take back").click()  # the resignation
         status(page, "Your move.")
-        assert len(table.moves) == 1
+        assert table.moves == before
+        page.get_by_role("button", name="Take back").click()
+        table_has = "n => new URL(location).searchParams.get('moves').split(' ').length === n"
+        page.wait_for_function(table_has, arg=1)
         page.get_by_role("link", name="Analyse").click()
         page.wait_for_url("**/analyse?**")
         page.reload()
@@ -122,6 +136,47 @@ def test_a_reload_keeps_side_and_end(server: Server) -> None:
         page.get_by_role("link", name="Play").click()
         status(page, "Your move.")
         assert len(table.moves) == 1
+
+
+def test_an_earlier_position_says_why_nothing_can_be_moved(server: Server) -> None:
+    earlier = "An earlier position"
+    with browser_page() as page:
+        open_page(page, f"{server.address}?variant=crazyhouse&moves=e2e4+e7e5")
+        status(page, "Your move.")
+        page.get_by_role("button", name="To the beginning").click()
+        status(page, earlier)
+        type_move(page, "d4")
+        page.locator(".movebox .problem", has_text=earlier).wait_for()
+        assert page.get_by_label("Type a move").input_value() == "d4"
+        page.get_by_role("button", name="To the end").click()
+        status(page, "Your move.")
+        assert page.locator(".movebox .problem").inner_text() == ""
+
+
+def test_an_annotation_ends_with_its_game(server: Server) -> None:
+    with browser_page() as page:
+        moves = "+".join(["g1f3", "g8f6", "f3g1", "f6g8"] * 2)
+        open_page(page, f"{server.address}analyse?variant=crazyhouse&moves={moves}")
+        page.get_by_label("Net", exact=True).select_option("uniform")
+        page.get_by_label("Nodes of annotation").select_option("1600")
+        page.get_by_role("button", name="Annotate the game").click()
+        page.locator("progress").wait_for()
+        page.get_by_label("Variant").select_option("minishogi")
+        page.wait_for_function(
+            "() => new URL(location).searchParams.get('variant') === 'minishogi'"
+        )
+        page.locator("progress").wait_for(state="hidden")
+        status(page, "The search is off.")
+        page.wait_for_timeout(700)  # until the search of the old position has ended
+        assert page.locator("p.status").first.inner_text() == "The search is off."
+
+
+def test_a_link_that_was_cut_off_says_so(server: Server) -> None:
+    with browser_page() as page:
+        for cut in ("abc", "%%%"):
+            page.goto("about:blank")
+            page.goto(f"{server.address}?moves=e2e4#spec={cut}")
+            page.get_by_text("The link is damaged or was cut off").wait_for()
 
 
 def test_another_game_of_the_session_begins_again(server: Server) -> None:
@@ -219,6 +274,25 @@ def test_a_promotion_with_a_wall_is_asked_for_both(server: Server) -> None:
         table.click("d4")
         table.wait(1)
         assert table.moves[0].startswith("a7a8") and table.moves[0].endswith(",a8d4")
+
+
+def test_escape_takes_a_move_back_that_waits_for_its_wall(server: Server) -> None:
+    with browser_page() as page:
+        play_duck(page, server)
+        page.get_by_label("You are").select_option("both")
+        table = Table(page, 8, 8)
+        table.click("e2")
+        table.click("e4")
+        page.locator(".prompt").wait_for()
+        page.get_by_role("application", name="Board").focus()
+        page.keyboard.press("Escape")
+        page.locator(".prompt").wait_for(state="hidden")
+        table.click("d2")
+        table.click("d4")
+        page.locator(".prompt").wait_for()
+        table.click("d5")
+        table.wait(1)
+        assert table.moves == ["d2d4,d4d5"]
 
 
 def test_two_tabs_keep_what_the_other_has_saved(server: Server) -> None:
@@ -365,3 +439,25 @@ def test_janggi_can_pass_in_analyse(server: Server) -> None:
         open_page(page, f"{server.address}analyse?variant=janggi")
         page.get_by_role("button", name="Pass").click()
         page.wait_for_function("() => document.querySelectorAll('.move').length === 1")
+
+
+def test_the_list_of_runs_comes_back_and_is_left_alone(server: Server) -> None:
+    with browser_page() as page:
+        wire = Wire(page)
+        page.goto(f"{server.address}watch")
+        page.get_by_text("There is no run yet").wait_for()
+        wire.failing = {"runs"}
+        page.get_by_text("no runs today").wait_for()
+        wire.failing = set()
+        page.get_by_text("There is no run yet").wait_for()
+        # the first answer comes after the visitor has left
+        page.goto(server.address)
+        page.wait_for_selector("cg-board piece")
+        wire.holding, wire.count = {"runs"}, {}
+        page.get_by_role("link", name="Watch").click()
+        page.get_by_text("Loading …").wait_for()
+        page.get_by_role("link", name="Play").click()
+        status(page, "Your move.")
+        wire.release()
+        page.wait_for_timeout(6_000)
+        assert wire.count["runs"] == 1

@@ -12,7 +12,7 @@ import { PlanesBox } from './planes';
 import { scoreText } from './play';
 import { preferences } from './preferences';
 import type { Session } from './session';
-import type { GameNode } from './tree';
+import type { GameNode, GameTree } from './tree';
 import { TreeBox } from './treebox';
 import type { Line, SearchAnswer } from './types';
 import { listName, netChoices, searchLimit, serverName, variantChoices } from './variants';
@@ -49,7 +49,8 @@ export class AnalyseView {
   private running = true;
   private showArrows = true;
   private showPolicy = false;
-  private annotating = false;
+  /** The annotation under way. */
+  private annotation: { tree: GameTree } | undefined;
   private shown = false;
 
   constructor(private readonly session: Session) {
@@ -132,7 +133,7 @@ export class AnalyseView {
 
   hide(): void {
     this.shown = false;
-    this.annotating = false;
+    this.endAnnotation();
     this.stop();
   }
 
@@ -143,6 +144,7 @@ export class AnalyseView {
   private changed(): void {
     const { session, board } = this;
     if (!session.look) return;
+    if (this.annotation && this.annotation.tree !== session.tree) this.endAnnotation();
     board.setVariant(session.look);
     if (session.position)
       board.setPosition(session.position, session.tree.current.uci || undefined, 'both');
@@ -268,19 +270,22 @@ export class AnalyseView {
 
   /** Search all positions of the main line, one after the other, with progress. */
   private async annotate(): Promise<void> {
-    if (this.annotating) {
-      this.annotating = false;
+    if (this.annotation) {
+      this.endAnnotation();
       return;
     }
-    this.annotating = true;
+    const { tree } = this.session;
+    const own = (this.annotation = { tree });
+    const goesOn = () => this.annotation === own;
     this.stop();
     this.running = false;
     this.drawSettings();
-    const nodes = this.session.tree.root.line;
+    const nodes = tree.root.line;
     this.progress.hidden = false;
     for (const [index, node] of nodes.entries()) {
-      if (!this.annotating) break;
+      if (!goesOn()) break;
       this.progress.value = index / nodes.length;
+      const game = this.session.game(node);
       try {
         const position = await this.session.fetch(node);
         if (position.outcome) {
@@ -290,13 +295,14 @@ export class AnalyseView {
         } else {
           const answer = (await connection.ask({
             type: 'search',
-            ...this.session.game(node),
+            ...game,
             net: this.net,
             nodes: Number(preferences.play('annotation', '400')),
           })) as unknown as SearchAnswer;
           if (answer.lines.length) node.score = scoreOf(answer.lines[0], position.turn);
         }
       } catch (error) {
+        if (!goesOn()) break;
         this.problem = (error as Error).message;
         this.drawStatus();
         break;
@@ -304,7 +310,11 @@ export class AnalyseView {
       this.drawCurve();
       this.list.draw();
     }
-    this.annotating = false;
+    if (goesOn()) this.endAnnotation();
+  }
+
+  private endAnnotation(): void {
+    this.annotation = undefined;
     this.progress.hidden = true;
   }
 

@@ -397,6 +397,7 @@ export class Board {
       if (this.walls.length) this.selected(key);
       else this.api?.selectSquare(key);
     } else if (event.key === 'Escape') {
+      if (this.walls.length) this.draw(); // the piece goes back
       this.api?.selectSquare(null);
       this.press(undefined);
       this.cursor.hidden = true;

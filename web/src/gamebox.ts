@@ -6,8 +6,12 @@ import { preferences } from './preferences';
 import type { GameFacts, Session } from './session';
 import { linkTo } from './share_link';
 
-/** A field to type a move in any notation of the variant. */
-export function moveBox(session: Session, play: (uci: string) => void): HTMLElement {
+/** A field to type a move in any notation of the variant. refusal: why there can be no move now. */
+export function moveBox(
+  session: Session,
+  play: (uci: string) => void,
+  refusal: () => string = () => ''
+): HTMLElement {
   const input = h('input', {
     type: 'text',
     autocomplete: 'off',
@@ -19,15 +23,19 @@ export function moveBox(session: Session, play: (uci: string) => void): HTMLElem
     input.placeholder = move ? `such as ${move}` : '';
   };
   hint(); // the game may be open already
-  session.onchange(hint);
   const problem = h('small', { class: 'problem', role: 'alert' });
+  session.onchange(() => {
+    hint();
+    problem.textContent = '';
+  });
   const send = async () => {
     const text = input.value.trim();
     if (!text) return;
+    problem.textContent = refusal();
+    if (problem.textContent) return;
     try {
       const answer = await connection.ask({ type: 'line', ...session.game(), text });
       input.value = '';
-      problem.textContent = '';
       play(String(answer.move));
     } catch (error) {
       problem.textContent = (error as Error).message;

@@ -29,6 +29,7 @@ const CLOCKS = [
   { value: '180+2', text: '3 minutes + 2 seconds' },
   { value: '600+5', text: '10 minutes + 5 seconds' },
 ];
+const RESIGNATION = 'resignation';
 const SIDES = [
   { value: '0', text: 'first player' },
   { value: '1', text: 'second player' },
@@ -98,7 +99,7 @@ export class PlayView {
         this.controls,
         stepButtons(session),
         this.list.element,
-        moveBox(session, uci => void this.move(uci)),
+        moveBox(session, uci => void this.move(uci), () => this.refusal),
         this.box.element
       )
     );
@@ -218,8 +219,15 @@ export class PlayView {
     return facts.ended?.result ?? tree.current.end.position?.outcome?.result ?? '*';
   }
 
+  /** Why the visitor cannot move; empty: it is the visitor's turn. */
+  private get refusal(): string {
+    if (this.isOver) return 'The game is over.';
+    if (!this.atEnd) return 'An earlier position: go to the end of the moves to play on.';
+    return this.isTurn ? '' : "It is the opponent's turn.";
+  }
+
   private async move(uci: string): Promise<void> {
-    if (!this.isTurn || this.isOver || !this.atEnd) {
+    if (this.refusal) {
       this.draw();
       return;
     }
@@ -281,10 +289,11 @@ export class PlayView {
     const { session } = this;
     this.stopThinking();
     this.failed = '';
-    let node = session.tree.current.end;
-    if (node.parent) node = node.parent;
-    if (this.side !== -1 && session.turnAt(node.depth) !== this.side && node.parent) node = node.parent;
     const { ended } = session.facts;
+    let node = session.tree.current.end;
+    const moved = ended?.reason !== RESIGNATION; // else that is taken back
+    if (moved && node.parent) node = node.parent;
+    if (moved && this.side !== -1 && session.turnAt(node.depth) !== this.side && node.parent) node = node.parent;
     session.facts.ended = undefined;
     await session.cut(node);
     if (session.error) session.facts.ended = ended;
@@ -297,7 +306,7 @@ export class PlayView {
     const { session } = this;
     this.stopThinking();
     const loser = this.side === -1 ? session.turnAt(session.tree.current.end.depth) : this.side;
-    this.end(loser ? '1-0' : '0-1', 'resignation');
+    this.end(loser ? '1-0' : '0-1', RESIGNATION);
   }
 
   private end(result: string, reason: string): void {
@@ -403,13 +412,13 @@ export class PlayView {
           ? `${outcome.result}, ${outcome.reason}${outcome.detail ? ` (${outcome.detail})` : ''}`
           : this.thinking
             ? 'The opponent thinks …'
-            : this.isTurn
-              ? 'Your move.'
+            : this.isTurn || !this.atEnd
+              ? this.refusal || 'Your move.'
               : '');
     this.status.classList.toggle('over', this.isOver);
     if (this.isOver) this.stopClock();
     this.again.hidden = !this.failed;
-    this.back.disabled = !session.tree.current.end.parent;
+    this.back.disabled = !session.tree.current.end.parent && ended?.reason !== RESIGNATION;
     this.giveUp.disabled = this.isOver;
     session.keepAddress();
   }

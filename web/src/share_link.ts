@@ -8,6 +8,8 @@ import { freeName, keepOwn, listName, textOf } from './variants';
 const MARK = '#spec=';
 const MOST = 100_000;
 
+class TooLong extends Error {}
+
 /** Address that opens the game, and its variant, in another browser. */
 export async function linkTo(session: Session): Promise<string> {
   const query = new URLSearchParams(session.address);
@@ -29,15 +31,24 @@ export function carriesVariant(): boolean {
 /** Name on the server of the variant that the address carries; undefined: it carries none. */
 export async function variantOfLink(): Promise<string | undefined> {
   if (!carriesVariant()) return undefined;
-  const packed = location.hash.slice(MARK.length).replaceAll('-', '+').replaceAll('_', '/');
-  const bytes = Uint8Array.from(atob(packed), letter => letter.charCodeAt(0));
-  const raw = await through(new Blob([bytes]), new DecompressionStream('deflate-raw'));
-  const text = new TextDecoder().decode(raw);
+  const text = await unpacked(location.hash.slice(MARK.length));
   const spec = await connection.spec(text);
   if (!spec.variant) throw new Error('The variant of this link has a mistake.');
   const { name } = spec as unknown as Description;
   keepOwn(freeName(name, text), text, spec.variant);
   return spec.variant;
+}
+
+async function unpacked(packed: string): Promise<string> {
+  try {
+    const letters = atob(packed.replaceAll('-', '+').replaceAll('_', '/'));
+    const blob = new Blob([Uint8Array.from(letters, letter => letter.charCodeAt(0))]);
+    const raw = await through(blob, new DecompressionStream('deflate-raw'));
+    return new TextDecoder().decode(raw);
+  } catch (error) {
+    if (error instanceof TooLong) throw error;
+    throw new Error('The link is damaged or was cut off: copy all of it, with what follows #spec=.');
+  }
 }
 
 async function through(
@@ -49,7 +60,7 @@ async function through(
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return Uint8Array.from(parts);
-    if (parts.length + value.length > MOST) throw new Error('The link is too long.');
+    if (parts.length + value.length > MOST) throw new TooLong('The link is too long.');
     for (const byte of value) parts.push(byte);
   }
 }

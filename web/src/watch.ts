@@ -64,9 +64,10 @@ export class WatchView {
   }
 
   async show(): Promise<void> {
-    await this.refresh();
     window.clearInterval(this.timer);
     this.timer = window.setInterval(() => void this.refresh(), EVERY);
+    if (!this.list.hasChildNodes()) replace(this.list, h('li', { class: 'faint' }, 'Loading …'));
+    await this.refresh(); // the visitor may leave meanwhile
   }
 
   hide(): void {
@@ -88,6 +89,7 @@ export class WatchView {
         if (this.chosen) await this.load();
       }
     } catch (error) {
+      delete this.list.dataset.shown; // the next answer replaces this
       replace(this.list, h('li', { class: 'problem' }, (error as Error).message));
     }
   }

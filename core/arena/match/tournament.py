@@ -92,7 +92,7 @@ class MatchState:
 
     @property
     def warning(self) -> str:
-        """Reasons to doubt the table: repeated games, games lost on time; empty if there are none."""
+        """Reasons to doubt the table: repeated games, time forfeits; empty if there are none."""
         found = []
         games = counted(len(self.entries), "game")
         if self.repeated:
@@ -104,7 +104,7 @@ class MatchState:
         late = sum(entry.reason == TIME_FORFEIT for entry in self.entries)
         if late > LATE_SHARE * len(self.entries):
             found.append(
-                f"{late} of {games} were lost on time. If the machine is busy, play fewer games at the "
+                f"{late} of {games} ended by a time forfeit. If the machine is busy, play fewer games at the "
                 "same time (`--concurrency`), or tolerate more (`--margin`)."
             )
         return "\n".join(found)

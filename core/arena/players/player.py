@@ -246,6 +246,10 @@ class Player(ABC):
     def close(self) -> None:
         """Shut down in an orderly way."""
 
+    def hurry(self) -> None:
+        """Let a `play` that is under way return soon, with the best move so far; from any thread."""
+        self.kill()
+
     def kill(self) -> None:
         """Stop at once, from any thread; a running `play` raises or returns any move."""
         self.close()

@@ -42,9 +42,14 @@ _INTERPRETER = re.compile(
 )
 STDOUT_WIDTH = 200
 """Characters kept of such a line."""
-LINE_BYTES = 1 << 20
+LINE_BYTES = 1 << 16
 """Longer lines are read in pieces, so that an engine that writes no line ends cannot fill
 memory."""
+MOST_LINES = 100_000
+"""Lines that may wait to be read; more are lost, so that an engine that writes without end cannot
+fill memory while the other side thinks."""
+LOOK_EVERY = 0.1
+"""Seconds between two looks whether a search has to hurry."""
 
 
 class EngineDiedError(EngineError):
@@ -122,14 +127,16 @@ class Line:
 
 
 class EngineProcess(Closing, ABC):
-    """One engine process, used by one thread; only `kill` may be called by others. A context
-    manager that ends the process."""
+    """One engine process, used by one thread; others may only call `kill`, and set `hurried`. A
+    context manager that ends the process."""
 
     def __init__(self, command: Sequence[str], *, timeout: float = 20.0) -> None:
         """timeout: seconds to wait for an answer that needs no search."""
         self.command = tuple(command)
         self.timeout = timeout
         self.name = command_name(command)
+        self.hurried = threading.Event()
+        """If set, the search that is under way gets `stop`, and answers with its move so far."""
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: queue.Queue[Line | None] = queue.Queue()
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
@@ -233,12 +240,16 @@ class EngineProcess(Closing, ABC):
     def _line(self, waiting_for: str, deadline: float) -> str:
         """Read the next line. Raises EngineDiedError, or EngineHungError after the deadline."""
         line = self._next(deadline)
-        if line is None:
+        if line is None or line.at > deadline:
             raise self._hung(waiting_for)
         return line.text
 
     def _next(self, deadline: float) -> Line | None:
-        """Read the next line; None if the deadline passes first. Raises EngineDiedError."""
+        """Read the next line; None if the deadline passes first. Raises EngineDiedError.
+
+        Lines that wait already are returned even then, so that a busy machine loses none: `Line.at` says
+        whether one came in time. An engine that writes without end would never miss a deadline otherwise.
+        """
         try:
             line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
@@ -256,14 +267,17 @@ class EngineProcess(Closing, ABC):
         started = time.monotonic()
         deadline, late = started + timeout, False
         while True:
-            line = self._next(deadline)
+            line = self._next(min(deadline, time.monotonic() + LOOK_EVERY))
             if line is not None:
                 # a program may have answered before it was asked, while it pondered
                 yield line.text, max(0.0, line.at - started), late
-            elif late or grace <= 0:
-                raise self._hung(waiting_for)
-            else:
+            if (time.monotonic() if line is None else line.at) >= deadline:
+                if late or grace <= 0:
+                    raise self._hung(waiting_for)
                 late, deadline = True, deadline + grace
+                self.send(stop)
+            elif self.hurried.is_set() and self._lines.empty():  # else it may have answered
+                self.hurried.clear()
                 self.send(stop)
 
     def _hung(self, waiting_for: str) -> EngineHungError:
@@ -299,7 +313,8 @@ def _read_lines(
     with process.stdout as pipe, contextlib.suppress(ValueError, OSError):
         while line := pipe.readline(LINE_BYTES):
             text = line.decode("utf-8", "replace").strip()
-            lines.put(Line(text, time.monotonic()))
+            if lines.qsize() < MOST_LINES:
+                lines.put(Line(text, time.monotonic()))
             tail.append(text[:STDOUT_WIDTH])
     lines.put(None)
 

@@ -130,6 +130,7 @@ class ProgramPlayer(Player, Generic[Client]):
             self._new_game(game)
 
     def play(self, game: Game, turn: Turn) -> Reply:
+        self.client.hurried.clear()
         with self._faults():
             answer = self._ask(game, turn)
         if answer.claim == "resign":
@@ -156,6 +157,9 @@ class ProgramPlayer(Player, Generic[Client]):
 
     def close(self) -> None:
         self.client.close()
+
+    def hurry(self) -> None:
+        self.client.hurried.set()
 
     def kill(self) -> None:
         self.client.kill()

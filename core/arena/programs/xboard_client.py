@@ -59,7 +59,7 @@ class XboardClient(EngineProcess):
         self.send("xboard")
         self.send("protover 2")
         deadline = time.monotonic() + min(SILENCE, self.timeout)
-        while (line := self._next(deadline)) is not None:
+        while (line := self._next(deadline)) is not None and line.at <= deadline:
             if "feature " not in line.text:
                 continue
             features = dict(_features(line.text))
