@@ -61,7 +61,8 @@ class Batch:
     value: Floats
     """[B] value label of the player to move, in [-1, 1]; of results 1 won, 0 drawn, -1 lost."""
     plies_left: Floats
-    """[B] plies from the position to the end of its game, including the move played."""
+    """[B] plies from the position to the end of its game, including the move played; NaN if the result
+    of the game must not be learnt, or is not known: then it may have been cut off."""
     positions: Position
     """[B] dtype POSITION, not mirrored; `repetitions` is set if the encoder needs it."""
     choices: Longs
