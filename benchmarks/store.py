@@ -41,10 +41,12 @@ def arrays(path: Path) -> None:
 def measure(path: Path, runs: int, replayed: int) -> dict[str, Any]:
     store = Store(path)
     plies, games = store.plies, len(store)
-    blocks = {"moves": 0, "facts": 0, "notes": 0}
+    blocks = {"moves": 0, "facts": 0, "searches": 0, "notes": 0}
     for shard in store.shards:
-        for name, block in (("moves", shard.move), ("facts", shard.fact), ("notes", shard.note)):
-            blocks[name] += block.length
+        for name, block in zip(
+            blocks, (shard.move, shard.fact, shard.root, shard.note), strict=True
+        ):
+            blocks[name] += 0 if block is None else block.length
     blocks["heads"] = store.info.bytes - sum(blocks.values())
     some = range(min(replayed, games))
     some_plies = int(store.offsets[len(some)])

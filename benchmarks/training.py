@@ -274,7 +274,11 @@ def memory_of_steps(spec: VariantSpec, store: Path, steps: int) -> None:
         def validating(self, step: int) -> None: ...
 
     quick = prepared.config.model_copy(
-        update={"validation_limit": 512, "final_limit": 512, "checkpoint_every": steps // 20}
+        update={
+            "validation_limit": 512,
+            "final_limit": 512,
+            "checkpoint_every": max(1, steps // 20),
+        }
     )
     games = prepared.config.data.train_games
     print(f"memory over {steps:,} steps, a store of {games:,} games:")

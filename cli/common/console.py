@@ -124,7 +124,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON i
 """`--json`, passed to the command as `as_json: bool`; print with `print_json`."""
 
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, help="Seed of all random numbers."
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, help="Seed of all random numbers."
 )
 """`--seed N`, passed to the command as `seed: int`."""
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from variant_ai.core.encoding import ENCODER_VERSION, Encoder
-from variant_ai.core.encoding.encoding_tables import COLOUR
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.nets.foreign_layout import UNUSED, NetLayout
@@ -224,7 +223,7 @@ def _add_input(before: _Nodes, given: str, layout: NetLayout, encoder: Encoder) 
         raise DataError(f"input.planes: {max(order)} is no plane; there are 0 to {channels - 1}")
     name = INPUT
     if layout.input.counts == "raw":
-        factors = encoder.input_record["maximum"][0, 0, :channels].reshape(1, channels, 1, 1)
+        factors = encoder.input.scale.reshape(1, channels, 1, 1)
         name = before.add("Mul", name, factors.astype(np.float32))
     if order is not None:
         name = before.add("Gather", name, np.array(order, np.int64), axis=1)
@@ -246,8 +245,8 @@ def _add_value(behind: _Nodes, value: str, layout: NetLayout, encoder: Encoder) 
     name = behind.add("Mul", name, np.array([factor], np.float32))
     name = behind.add("Add", name, np.array([shift], np.float32))
     if layout.value.view == "first player":
-        operations = encoder.input_record["op"][0, : encoder.shape[0]].tolist()
-        colour = operations.index(COLOUR) if COLOUR in operations else None
+        shown = encoder.input_planes if encoder.compiled else ()
+        colour = next((plane.index for plane in shown if plane.item == "colour"), None)
         if colour is None:
             raise DataError(
                 "value.view: the planes do not show whose move it is, so that a value from the "

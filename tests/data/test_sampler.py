@@ -328,6 +328,8 @@ def test_a_limited_sweep_is_a_fixed_choice_without_repeats() -> None:
     assert not Counter(keys(part)) - Counter(every)
     assert keys(part) == keys(again) != every[:40]
     assert sum(len(b) for b in sampler.sweep(limit=10**9)) == sampler.positions
+    shuffled = keys([copied(b) for b in sampler.sweep(shuffle=True)])
+    assert Counter(shuffled) == Counter(every) and shuffled[:40] == keys(part)
 
 
 def test_a_share_of_samples_forgets_the_move_number() -> None:

@@ -51,6 +51,12 @@ def test_bad_rows_are_skipped_by_line() -> None:
     assert (illegal.line, illegal.ply, illegal.text) == (5, 2, "X8+7")
 
 
+def test_lines_count_all_that_is_before_a_game() -> None:
+    text = f'\n\n{HEAD}\n\n许银川\n"a\nb";c\n'
+    games = raw_games(reader("xiangqi", "table"), text)
+    assert [game.line for game in games] == [5, 6]
+
+
 @pytest.mark.parametrize(
     ("head", "fits"),
     [

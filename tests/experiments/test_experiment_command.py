@@ -25,6 +25,7 @@ from variant_ai.core.data.store.game_store import StoreWriter
 from variant_ai.core.inference import OnnxEvaluator
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai_experiments.comparison import MATE_IN_ONE
 
 TEXT = """\
 experiment: 1
@@ -141,6 +142,21 @@ def test_a_net_that_was_trained_again_is_measured_again(
     results = out / "light" / "results.json"
     results.write_text(results.read_text().replace("2.0", "1.5"))
     assert "measuring 1 net on all games" in call(home / "weights.yaml", "-o", out).stderr
+
+
+def test_what_is_not_measured_any_more_is_not_shown(
+    home: Path, tmp_path: Path, quick: list[list[str]]
+) -> None:
+    """The net may have been trained again since."""
+    out = tmp_path / "out"
+    call(home / "weights.yaml", "-o", out)  # an arm fails
+    call(home / "weights.yaml", "-o", out)
+    known = json.loads((out / "measured.json").read_text())
+    mates = {"accuracy": 0.5, "positions": 3, "legal_moves": 9.0, "mating_moves": 1.0}
+    known[MATE_IN_ONE] = {str(out / "light"): {"mates": mates, "of": ["another net", "games"]}}
+    (out / "measured.json").write_text(json.dumps(known))
+    result = call(home / "weights.yaml", "-o", out)
+    assert result.exit_code == 0 and "mate" not in (out / "report.md").read_text()
 
 
 def test_a_full_disk_takes_nothing_of_what_was_measured(

@@ -96,6 +96,8 @@ def test_a_curve_tells_when_the_move_was_found() -> None:
     short = follow(Late(move, other), game, move, "cut", looks(300, 6), stopped=lambda: True)
     assert short.simulations == [50]
     assert (short.first_visit, short.won_at) == (None, None)
+    assert MoveCurve("at once", [50], [40], [0.6]).won_at == 50
+    assert MoveCurve("at once", [50, 100], [40, 80], [0.6, 0.6]).won_at == 50
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])

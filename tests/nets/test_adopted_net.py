@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.encoding.interface import InputEncoder
 from variant_ai.core.errors import DataError, SettingError, UnknownNameError
+from variant_ai.core.factories import INPUT_ENCODERS
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
 from variant_ai.core.inference.interface import Evaluation
 from variant_ai.core.nets.adopted_net import NEVER, adopt
@@ -24,9 +26,11 @@ from variant_ai.core.nets.foreign_layout import (
     read_layout,
     shipped_layouts,
 )
-from variant_ai.core.nets.onnx_files import write_onnx
+from variant_ai.core.nets.onnx_files import cpu_session, write_onnx
 from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.position import Position
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
+from variant_ai.core.spec.schema import Encoders
 
 CRAZYHOUSE = load_spec(builtin_specs()["crazyhouse"])
 ENCODER = Encoder(CRAZYHOUSE)
@@ -114,6 +118,38 @@ def test_the_order_of_planes_rows_and_counts_is_turned(tmp_path: Path) -> None:
     assert np.allclose(found.value, planes_of(raw=True)[:, 30, 0, 2])
     counts = evaluated(tmp_path, foreign(value=(19, 0, 0)), layout_of(input={"counts": "raw"}))
     assert counts.value.tolist() == [0.0, 1.0], "Black has a bishop, in Black's view its own"
+
+
+class Halves(InputEncoder):
+    """Two planes of an encoder of a plugin."""
+
+    name = "halves"
+    planes = ("two", "four")
+    scale = np.array([2.0, 4.0])
+
+    def encode(
+        self,
+        positions: Position,
+        out: NDArray[np.float32],
+        *,
+        mirrored: bool = False,
+        raw: bool = False,
+    ) -> None:
+        out[:] = 1 if raw else 1 / self.scale[:, None, None]
+
+
+def test_planes_of_a_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(INPUT_ENCODERS, "_targets", {"halves": Halves})
+    spec = CRAZYHOUSE.model_copy(update={"encoder": Encoders(input="halves")})
+    model = foreign(planes=2, value=(1, 0, 0))
+    layout = layout_of(input={"counts": "raw"})
+    session = cpu_session(adopt(model, layout, spec, "theirs.onnx").content)
+    planes = Encoder(spec).planes(make_rules(spec).position())
+    value, _ = session.run(["value", "policy"], {"planes": planes})
+    assert planes[0, 1, 0, 0] == 0.25 and value.tolist() == [[1.0]]
+    layout = layout_of(value={"view": "first player"})
+    with pytest.raises(DataError, match="do not show whose move it is"):
+        adopt(foreign(planes=2), layout, spec, "theirs.onnx")
 
 
 def test_the_moves_of_a_list_come_into_our_order(tmp_path: Path) -> None:

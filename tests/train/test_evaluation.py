@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from synthetic import SyntheticSource
 
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.store.game_store import Store, StoreWriter
@@ -70,6 +71,18 @@ def test_two_nets_and_the_baseline(positions, xiangqi: VariantSpec) -> None:
     assert result.nets["good"].legal_accuracy >= good.policy_accuracy
     parts = result.nets["good"].by_ply
     assert sum(part.positions for part in parts.values()) == result.positions
+
+
+def test_choices_that_fill_up_a_row_need_no_action_of_another_head(positions) -> None:
+    _, encoder = positions
+    source = SyntheticSource(batch=4, positions=4, soft=(1.0, 0.0))
+    batch = source.batch(0)
+    table = np.arange(24, dtype=np.int32)
+    unplayed = np.setdiff1d(batch.choices[:, 1], batch.action)
+    table[unplayed] = -1
+    net = Constant(24, int(batch.action[0]), 0.1)
+    result = evaluate({"net": net}, source, encoder, actions={"net": table})
+    assert len(unplayed) and 0 < result.nets["net"].metrics.policy_loss < 10
 
 
 def test_without_rules_there_is_no_baseline(positions) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from synthetic import SyntheticBatch, SyntheticSource, net_config, tiny_config, tiny_net
@@ -12,7 +14,7 @@ from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.nets.heads import PLIES_UNIT
 from variant_ai.core.nets.network import outputs_of
 from variant_ai.core.nets.onnx_export import export_onnx
-from variant_ai.core.train.loop.learner import Learner, LossGuard
+from variant_ai.core.train.loop.learner import AuxiliaryMeans, Learner, LossGuard
 from variant_ai.core.train.loop.trainer import DivergedError, Trainer
 from variant_ai.core.train.run.checkpoint import find_checkpoint
 from variant_ai.core.train.run.run_folder import read_metrics
@@ -150,6 +152,33 @@ def test_loss_by_hand() -> None:
     torch.testing.assert_close(learnt.wdl_loss, wdl)
     torch.testing.assert_close(learnt.plies_error, off)
     torch.testing.assert_close(learnt.loss, (policy + 0.3 * wdl).mean() + 0.7 * huber.mean())
+
+
+def test_plies_left_of_a_game_that_was_cut_off_are_not_learnt() -> None:
+    net = net_config(
+        "alphazero-8v-map", planes=3, board=(4, 5), policy_planes=2, blocks=1, channels=4,
+        plies_left=True,
+    ).build().eval()  # fmt: skip
+    planes, action = torch.rand(2, 3, 4, 5), torch.tensor([0, 7])
+    outcome, plies = torch.tensor([1.0, 0.0]), torch.tensor([50.0, math.nan])
+    both = Learner(net, 0.3, 0.7)(planes, action, outcome, plies)
+    without = Learner(net, 0.3, 0.0)(planes, action, outcome, plies)
+    said = outputs_of(net, planes[:1])
+    assert said.plies_left is not None and both.plies_error is not None
+    off = (said.plies_left - 50).abs().item() / PLIES_UNIT
+    assert (both.loss - without.loss).item() == pytest.approx(
+        0.7 * 0.5 * (off - 0.25) / 2, rel=1e-4
+    )
+    assert both.plies_error.isnan().tolist() == [False, True]
+    both.loss.backward()
+    assert all(weight.grad is None or weight.grad.isfinite().all() for weight in net.parameters())
+
+
+def test_a_log_line_without_a_known_value() -> None:
+    means = AuxiliaryMeans()
+    means.add("plies_error", np.array([3.0, math.nan, 5.0], np.float32))
+    means.add("wdl_loss", np.zeros(0, np.float32))
+    assert means.means() == {"plies_error": 4.0, "wdl_loss": pytest.approx(math.nan, nan_ok=True)}
 
 
 class TestSpikes:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import io
 import json
 import re
 from base64 import b64encode
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,8 +29,12 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
 from variant_ai.core.train.measure import metric_tables as titles
 from variant_ai.core.train.measure.prediction import TorchPredictor
-from variant_ai.core.train.pictures import canvas
-from variant_ai.core.train.pictures.data_set_pictures import DataSet, dataset_pictures
+from variant_ai.core.train.pictures import canvas, data_set_pictures
+from variant_ai.core.train.pictures.data_set_pictures import (
+    DataSet,
+    dataset_pictures,
+    lengths_picture,
+)
 from variant_ai.core.train.pictures.position_pictures import features_picture, planes_picture
 from variant_ai.core.train.pictures.quality_pictures import quality_pictures
 from variant_ai.core.train.pictures.training_curves import (
@@ -121,6 +127,20 @@ def test_data_sets_beside_each_other(tmp_path: Path) -> None:
     assert set(found) == {"results", "lengths", "years", "first-moves"}
     for shown in found.values():
         pixels(shown)
+
+
+def test_the_mean_of_a_histogram_is_that_of_all_games(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Games longer than the axis are drawn in its last bar."""
+    spec = load_spec(builtin_specs()["xiangqi"])
+    shown = DataSet.of(Store(random_store(tmp_path / "a.store", spec, 2, 4, 0), spec))
+    lengths = np.array([50] * 999 + [5050])
+    drawn: list[Any] = []
+    monkeypatch.setattr(data_set_pictures, "picture", lambda figure, *texts: drawn.append(figure))
+    lengths_picture({"games": dataclasses.replace(shown, lengths=lengths)})
+    (text,) = drawn[0].axes[0].texts
+    assert text.get_text() == "games\nmean 55.0"
 
 
 def test_inside_of_a_net(xiangqi: VariantSpec) -> None:

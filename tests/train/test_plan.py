@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
@@ -278,6 +280,14 @@ def test_move_numbers_are_forgotten_where_they_are_shown(xiangqi: VariantSpec, s
     )
 
 
+def test_a_seed_has_63_bits(xiangqi: VariantSpec, store: Path) -> None:
+    """The compiled order of samples and torch take no larger one."""
+    options = {"spec": xiangqi, "stores": (store,), "size": TINY, "steps": 1, "batch": 16}
+    assert prepare(TrainRequest(**options, seed=2**63 - 1, device="cpu")).train.batch(0)
+    with pytest.raises(ValidationError, match="less than or equal to"):
+        TrainRequest(**options, seed=2**63)
+
+
 def test_stores_by_weight(xiangqi: VariantSpec, store: Path, other_store: Path) -> None:
     request = TrainRequest(
         spec=xiangqi, stores=(store, other_store), weights=(3, 1), split="none", size=TINY,
@@ -286,6 +296,19 @@ def test_stores_by_weight(xiangqi: VariantSpec, store: Path, other_store: Path) 
     ready = prepare(request)
     assert ready.config.data.weights == (3, 1)
     assert ready.train.counts == (12, 4)
+
+
+def test_equal_games_of_two_stores_are_not_visited_together(
+    xiangqi: VariantSpec, store: Path, tmp_path: Path
+) -> None:
+    """As of a store and of the same games with other labels."""
+    copy = Path(shutil.copy(store, tmp_path / "copy.store"))
+    request = TrainRequest(
+        spec=xiangqi, stores=(store, copy), weights=(1, 1), split="none", size=TINY,
+        device="cpu", steps=1, batch=16,
+    )  # fmt: skip
+    positions = prepare(request).train.batch(0).positions
+    assert int((positions[:8] == positions[8:]).sum()) < 4
 
 
 def test_fine_tuning_is_slow(xiangqi: VariantSpec, store: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from variant_ai.core.train.loop.trainer import DivergedError, Trainer
 from variant_ai.core.train.run.checkpoint import find_checkpoint, list_checkpoints
 from variant_ai.core.train.run.initial_weights import random_net
 from variant_ai.core.train.run.run_folder import read_metrics
-from variant_ai.core.train.run.run_log import NoObserver
+from variant_ai.core.train.run.run_log import NoObserver, RunLog
 from variant_ai.core.train.run.training_settings import TrainConfig
 
 
@@ -295,6 +295,14 @@ def test_a_poisoned_batch_is_stepped_past(tmp_path: Path) -> None:
     assert source.served == [*range(25), *range(25, 45)]
     assert all(torch.isfinite(v).all() for v in weights(result.checkpoint.path).values())
     assert [(e["step"], e["failed_step"]) for e in recoveries(tmp_path)] == [(20, 25)]
+
+
+def test_a_return_to_the_first_step_stays_in_the_log(tmp_path: Path) -> None:
+    with RunLog(tmp_path, tensorboard=False) as log:
+        log.write("train", 1, 0.1, {"lr": 1.0})
+        log.write("recovery", 0, 0.1, {"failed_step": 2, "recoveries": 1})
+    RunLog(tmp_path, 0, recoveries=1, tensorboard=False).close()
+    assert [event["kind"] for event in read_metrics(tmp_path)] == ["recovery"]
 
 
 def test_it_gives_up_after_three_recoveries(tmp_path: Path) -> None:

@@ -22,9 +22,12 @@ from variant_ai.core.spec import VariantSpec
 from variant_ai.core.train.loop.learner import Learner
 from variant_ai.core.train.loop.loss import LossWeights
 from variant_ai.core.train.loop.position_source import loss_weights
+from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.measure.metrics import Scores, Sums, intervals
+from variant_ai.core.train.run.plan import prepare
+from variant_ai.core.train.run.run_folder import read_metrics
 from variant_ai.core.train.run.training_data import open_data
-from variant_ai.core.train.run.training_settings import DataConfig
+from variant_ai.core.train.run.training_settings import DataConfig, TrainRequest
 
 
 @pytest.mark.parametrize("wdl", [False, True])
@@ -150,6 +153,23 @@ def test_validation_is_against_results(xiangqi: VariantSpec, self_play: Path) ->
     assert len(values) == 12 * 12 and set(values.tolist()) <= {-1.0, 0.0, 1.0}
     learnt = np.concatenate([batch.value.copy() for batch in data.train.sweep()])
     assert set(learnt.tolist()) <= {-0.5, 0.0, 0.5}
+
+
+def test_a_training_on_policies_alone(xiangqi: VariantSpec, store: Path, tmp_path: Path) -> None:
+    with StoreWriter(tmp_path / "policies.store", xiangqi) as writer:
+        for record in Store(store, xiangqi).games():
+            record.trains = [TRAINS_POLICY] * record.plies
+            writer.add(record)
+    size = {"blocks": 1, "channels": 8, "value_hidden": 8, "wdl": True, "plies_left": True}
+    request = TrainRequest(
+        spec=xiangqi, stores=(tmp_path / "policies.store",), split="none", size=size,
+        device="cpu", steps=2, batch=16, threads=1,
+    )  # fmt: skip
+    ready = prepare(request)
+    Trainer(ready.config, ready.train, None, tmp_path / "run", tensorboard=False).run()
+    lines = [line for line in read_metrics(tmp_path / "run") if line["kind"] == "train"]
+    assert lines[-1]["policy_loss"] > 0
+    assert [lines[-1][name] for name in ("value_loss", "wdl_loss", "plies_error")] == [None] * 3
 
 
 @pytest.mark.parametrize(("labels", "name"), [("root", "root value"), ("mixed:0.5", "root value")])

@@ -198,7 +198,15 @@ class TableReader(GameReader):
         return _columns(first)[0] is not None
 
     def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
-        lines = (line for _, line in TextLines(stream))
+        at = 0
+
+        def texts() -> Iterator[str]:
+            nonlocal at
+            for number, line in TextLines(stream):
+                at = number
+                yield line
+
+        lines = texts()
         first = next((line for line in lines if line.strip()), "")
         separator, columns = _columns(first)
         if separator is None:
@@ -206,6 +214,7 @@ class TableReader(GameReader):
         rows = csv.reader((f"{line}\n" for line in lines), delimiter=separator)
         count = 0
         while True:
+            begin = at + 1
             try:
                 row = next(rows, None)
                 problem = ""
@@ -216,7 +225,7 @@ class TableReader(GameReader):
             if not row:
                 continue
             count += 1
-            game = RawGame(source, count, rows.line_num + 1)
+            game = RawGame(source, count, begin)
             if not problem and len(row) != len(columns):
                 problem = f"{len(row)} columns, but the first line names {len(columns)}"
             if problem:

@@ -369,7 +369,9 @@ def fill_choices(
 
 @njit
 def fill_targets(games: Games, targets: Targets, places: Places, out: BatchArrays) -> None:
-    """Set values and weights of the same samples after `fill` to those of their targets."""
+    """Set values and weights of the same samples after `fill` to those of their targets. Where the
+    result must not be learnt, or is not known, the recorded moves need not be those to the end of the
+    game: `plies_left` becomes NaN."""
     share, draw_value = np.float64(targets.share), np.float64(targets.draw_value)
     for k in range(out.values.shape[0]):
         number = places.positions[k]
@@ -389,5 +391,7 @@ def fill_targets(games: Games, targets: Targets, places: Places, out: BatchArray
         elif has_value:
             label = value
         out.values[k] = np.float32(label)
+        if not has_result:
+            out.plies_left[k] = np.float32(np.nan)
         out.value_weights[k] = np.float32(has_result or has_value)
         out.policy_weights[k] = np.float32((bits & TRAINS_POLICY) != 0)

@@ -2,7 +2,8 @@
 
 Each step has a fixed number of samples of each part, so the contents of a step still depend on seed
 and step alone. Each part is used in its own shuffled order and restarts when it is used up, even if
-other parts have samples that were not used yet.
+other parts have samples that were not used yet. Parts with orders of their own (`part_seed`) do not
+visit the same games at the same time if two stores have the same games, with other labels say.
 """
 
 from __future__ import annotations
@@ -76,6 +77,11 @@ class MixedSampler(BatchMaker):
         for part in self._parts:
             of = None if limit is None else max(1, limit * part.positions // self.positions)
             yield from part.sweep(limit=of)
+
+
+def part_seed(seed: int, number: int) -> int:
+    """Return the seed of part `number` of a mixture with this seed; the first part has it unchanged."""
+    return (seed + (number << 32)) % (1 << 63)
 
 
 def _distributed(counts: Sequence[int], batches: int) -> Longs:

@@ -61,7 +61,8 @@ class Batch:
     value: Floats
     """[B] value label of the player to move, in [-1, 1]; of results 1 won, 0 drawn, -1 lost."""
     plies_left: Floats
-    """[B] plies from the position to the end of its game, including the move played."""
+    """[B] plies from the position to the end of its game, including the move played; NaN if the result
+    of the game must not be learnt, or is not known: then it may have been cut off."""
     positions: Position
     """[B] dtype POSITION, not mirrored; `repetitions` is set if the encoder needs it."""
     choices: Longs
@@ -270,23 +271,24 @@ class Sampler(BatchMaker):
         self.fill(out, (step * self.world + self.rank) * self.size)
         return out
 
-    def sweep(self, *, limit: int | None = None) -> Iterator[Batch]:
-        """Yield every position once, in stored order, not mirrored; the last batch may be shorter.
+    def sweep(self, *, limit: int | None = None, shuffle: bool = False) -> Iterator[Batch]:
+        """Yield every position once, in stored order or shuffled, not mirrored; the last batch may be
+        shorter.
 
         With `limit`, a random sample of that many positions. A batch is valid until the next one is
         requested.
         """
-        total, order = self._sweep(limit)
+        total, order = self._sweep(limit, shuffle)
         out = self.new_batch(min(self.size, total))
         for start in range(0, total, len(out)):
             batch = out.first(min(len(out), total - start))
             self.fill(batch, start, order)
             yield batch
 
-    def _sweep(self, limit: int | None = None) -> tuple[int, replay.Order]:
+    def _sweep(self, limit: int | None = None, shuffle: bool = False) -> tuple[int, replay.Order]:
         """Number of the positions of a sweep, and their order."""
         total = self.positions if limit is None else min(limit, self.positions)
-        return total, replay.Order(self.seed, int(total < self.positions), 0, 0.0)
+        return total, replay.Order(self.seed, int(shuffle or total < self.positions), 0, 0.0)
 
     @property
     def origins(self) -> Longs:

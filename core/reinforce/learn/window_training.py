@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.sample.mixture import MixedSampler, sample_counts
+from variant_ai.core.data.sample.mixture import MixedSampler, part_seed, sample_counts
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
@@ -252,12 +252,11 @@ class WindowTraining:
     def _source(
         self, window: ReplayWindow, course: Course, config: TrainConfig
     ) -> Sampler | MixedSampler:
-        learning = self.settings.learning
+        learning, seed = self.settings.learning, self.settings.seed + course.generation
         make = partial(
             Sampler,
             encoder=self.encoder,
             batch=config.batch,
-            seed=self.settings.seed + course.generation,
             mirror=config.data.mirror,
             rules=self.rules,
             labels="visits",
@@ -265,14 +264,18 @@ class WindowTraining:
         share = root_value_share(learning, course.progress)
         own = make(
             window.stores,
+            seed=seed,
             games=window.games,
             value_labels=f"mixed:{share:.4f}",
             draw_value=-self.settings.variety.draw_penalty,
         )
         if not self._mixed:
             return own
-        parts = [own, *(make([store]) for store in self._mixed)]
-        return MixedSampler(parts, self._weights, batch=config.batch)
+        others = (
+            make([store], seed=part_seed(seed, number))
+            for number, store in enumerate(self._mixed, start=1)
+        )
+        return MixedSampler([own, *others], self._weights, batch=config.batch)
 
     def export(self, trained: TrainResult, course: Course, path: Path) -> None:
         """Write the trained net."""

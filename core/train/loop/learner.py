@@ -10,7 +10,7 @@ where policy is -log p(move played), or -Σ π · log p for the visits of a sear
 entropy instead of the square, and its value follows from them; a label z that is no result has
 the classes max(z, 0), 1 - |z| and max(-z, 0). Plies left are learnt by Huber's
 loss in units of `PLIES_UNIT`, quadratic up to half a unit, so that games that ended much earlier or
-later than predicted have no greater gradient than others.
+later than predicted have no greater gradient than others; where they are not known it is 0.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -44,7 +45,8 @@ class BatchResult(NamedTuple):
     wdl_loss: Tensor | None
     """[B] cross entropy of the value label, of a net that predicts win, draw and loss."""
     plies_error: Tensor | None
-    """[B] |predicted plies left - plies left|, of a net that predicts them."""
+    """[B] |predicted plies left - plies left|, of a net that predicts them; NaN where these are not
+    known."""
 
 
 class Learner(nn.Module):
@@ -64,8 +66,9 @@ class Learner(nn.Module):
         soft: SoftLabels | None = None,
         weights: LossWeights | None = None,
     ) -> BatchResult:
-        """planes [B, C, H, W], action int64 [B], value label z [B], plies_left [B] or None; the policy
-        learns `soft` instead of `action` if it is given. Without `weights` every z is 1, 0 or -1."""
+        """planes [B, C, H, W], action int64 [B], value label z [B], plies_left [B] (NaN: not known)
+        or None; the policy learns `soft` instead of `action` if it is given. Without `weights` every z
+        is 1, 0 or -1."""
         outputs = outputs_of(self.net, planes)
         policy, value = losses(outputs.value, outputs.policy, action, outcome, soft)
         wdl = error = None
@@ -83,9 +86,8 @@ class Learner(nn.Module):
             loss = (weights.policy * policy + self.value_weight * weights.value * value).mean()
         if outputs.plies_left is not None and plies_left is not None:
             predicted = outputs.plies_left.float()
-            huber = functional.huber_loss(
-                predicted / PLIES_UNIT, plies_left / PLIES_UNIT, delta=0.5
-            )
+            known = torch.where(plies_left.isnan(), predicted.detach(), plies_left)
+            huber = functional.huber_loss(predicted / PLIES_UNIT, known / PLIES_UNIT, delta=0.5)
             loss = loss + self.plies_weight * huber
             error = (predicted - plies_left).abs().detach()
         return BatchResult(
@@ -105,16 +107,17 @@ class AuxiliaryMeans:
         self.sums = dict(sums or {})
 
     def add(self, name: str, values: Any) -> None:
-        """Add numbers of n positions, an array [n]."""
+        """Add numbers of n positions, an array [n]; NaN is left out."""
+        values = values[~np.isnan(values)]
         self.sums[name] = self.sums.get(name, 0.0) + float(values.sum(dtype="float64"))
         count = f"{name}:count"
         self.sums[count] = self.sums.get(count, 0.0) + len(values)
 
     def means(self) -> dict[str, float]:
+        """Mean of each output by its name, NaN over no position."""
+        counts = {name: self.sums[f"{name}:count"] for name in self.sums if ":" not in name}
         return {
-            name: total / self.sums[f"{name}:count"]
-            for name, total in self.sums.items()
-            if not name.endswith(":count")
+            name: self.sums[name] / count if count else math.nan for name, count in counts.items()
         }
 
 

@@ -190,8 +190,9 @@ def evaluate(
             soft = soft_labels(samples, torch.device("cpu"))
             weights = loss_weights(samples, torch.device("cpu"))
             if soft is not None and table is not None:
-                own_choices = torch.from_numpy(table[samples.choices].astype(np.int64))
-                soft = SoftLabels(own_choices, soft.shares)
+                # padding is action 0, which another head need not have
+                own_choices = np.maximum(table[samples.choices], 0).astype(np.int64)
+                soft = SoftLabels(torch.from_numpy(own_choices), soft.shares)
             scores[name].put(
                 at, score(value, logits, torch.from_numpy(played), outcome, wdl, soft, weights)
             )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.sample.sampler import Batch, Sampler
+from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.jit import Number, Truth, njit
@@ -111,7 +111,7 @@ def find_mates(
     seen: set[tuple[bytes, ...]] = set()
     scanned = 0
     finder = _Finder(rules)
-    for batch in _unmirrored(source):
+    for batch in source.sweep(shuffle=True):
         for at in range(len(batch)):
             moves, n = finder(batch.positions, at)
             if not moves:
@@ -144,16 +144,6 @@ def find_mates(
         source.seed,
         scanned,
     )
-
-
-def _unmirrored(source: Sampler) -> Iterator[Batch]:
-    """Every position of a sampler once, in its shuffled order."""
-    left = source.positions
-    for batch in source.batches(ahead=1):
-        yield batch.first(min(left, len(batch)))
-        left -= len(batch)
-        if left <= 0:
-            return
 
 
 class _Finder:

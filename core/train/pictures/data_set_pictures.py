@@ -194,7 +194,7 @@ def lengths_picture(sets: Mapping[str, DataSet]) -> Picture | None:
         for name, v in values.items()
     )
     return _histogram(
-        {name: np.minimum(v, bins[-1] - 1) for name, v in values.items()},
+        values,
         bins,
         "lengths",
         "Length of games",
@@ -360,12 +360,12 @@ def _histogram(
     ylabel: str,
     caption: str,
 ) -> Picture:
-    """Draw one panel for each set, on the same axis of values."""
+    """Draw one panel for each set, on the same axis of values. The last bin has all greater values."""
     figure = new_figure(8.5, 2.3 * len(values) + 0.7)
     axes = figure.subplots(len(values), 1, sharex=True, squeeze=False)[:, 0]
     for k, (axis, (label, found)) in enumerate(zip(axes, values.items(), strict=True)):
         axis.hist(
-            found, bins, weights=np.full(len(found), 100 / len(found)),
+            np.minimum(found, bins[-1]), bins, weights=np.full(len(found), 100 / len(found)),
             color=SERIES[k % len(SERIES)], edgecolor="white", linewidth=0.4,
         )  # fmt: skip
         mean = float(found.mean())

@@ -278,17 +278,19 @@ def policy_of(
 def _shown_position(
     prepared: Prepared | None, rules: Rules, encoder: Encoder
 ) -> tuple[Position, int | None]:
-    """A position of the validation games (or else of the training games) and the move played in it; the
-    start position if there are no games."""
+    """A position of the validation games (or else of the training games) and the move played in it, None
+    if samples have the move visited most instead; the start position if there are no games."""
     if prepared is None:
         return rules.position(), None
     source = prepared.validation or prepared.train
-    found: tuple[Position, int] | None = None
+    has_played = prepared.config.data.labels == "move"
+    found: tuple[Position, int | None] | None = None
     for samples in source.sweep(limit=SEARCHED_POSITIONS):
         for k, ply in enumerate(samples.positions["ply"].tolist()):
             if found is None or ply >= SHOWN_PLY:
                 position = samples.positions[k : k + 1].copy()
-                found = position, encoder.move(position, int(samples.action[k]))
+                move = encoder.move(position, int(samples.action[k]))
+                found = position, move if has_played else None
             if ply >= SHOWN_PLY:
                 return found
     return (rules.position(), None) if found is None else found

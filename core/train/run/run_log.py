@@ -48,8 +48,7 @@ class RunLog(Closing):
         kept = [
             line
             for line in read_metrics(folder)
-            if step
-            and line["step"] <= step
+            if line["step"] <= step
             and line["kind"] != "final"
             and line.get("recoveries", 0) <= recoveries
         ]

@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.data.sample.mixture import MixedSampler
+from variant_ai.core.data.sample.mixture import MixedSampler, part_seed
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.sample.split import By, SplitPlan, points, shared_prefix, split_stores
 from variant_ai.core.data.sample.value_labels import ValueLabels, fit_scale_of
@@ -281,7 +281,8 @@ def _train_source(
         with _naming_stores("to train on", stores):
             return Sampler(stores, encoder, games=games, rank=rank, world=world, **options)
     parts = []
-    for store, chosen in zip(stores, games, strict=True):
+    for number, (store, chosen) in enumerate(zip(stores, games, strict=True)):
+        options["seed"] = part_seed(seed, number)
         with _naming_stores("to train on", [store]):
             parts.append(Sampler(store, encoder, games=chosen, **options))
     return MixedSampler(

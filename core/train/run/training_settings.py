@@ -179,7 +179,7 @@ class Recipe(_Settings):
         False,
         "let torch compile the net first: a minute at the start, for faster steps",
     )
-    seed: int = _option("--seed", 0, "seed of all random numbers", ge=0)
+    seed: int = _option("--seed", 0, "seed of all random numbers", ge=0, le=2**63 - 1)
     final_limit: int | None = Field(default=None, ge=1)
     """Positions of the last validation; None: all."""
 

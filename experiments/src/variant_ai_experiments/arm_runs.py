@@ -197,8 +197,12 @@ def measure(
         dataclasses.replace(
             arm,
             measured={
-                title: [nets[str(folder)] for folder in arm.folders if str(folder) in nets]
-                for title, nets in known.items()
+                title: [
+                    known[title][str(folder)]
+                    for folder in arm.folders
+                    if str(folder) in known[title]
+                ]
+                for title, *_ in sets  # `known` may have sets that the file had before
             },
         )
         for arm in arms

@@ -230,12 +230,14 @@ class MoveCurve:
     @property
     def won_at(self) -> int | None:
         """Simulations from which on most visits of every step went to the move; None: never."""
+        steps = zip(
+            self.simulations, [0, *self.simulations], self.visits, [0, *self.visits], strict=False
+        )
         at: int | None = None
-        for i in range(len(self.visits) - 1, 0, -1):
-            made = self.simulations[i] - self.simulations[i - 1]
-            if 2 * (self.visits[i] - self.visits[i - 1]) < made:
+        for simulations, before, visits, visits_before in reversed(list(steps)):
+            if 2 * (visits - visits_before) < simulations - before:
                 break
-            at = self.simulations[i]
+            at = simulations
         return at
 
     def as_json(self) -> dict[str, Any]:
