@@ -128,8 +128,7 @@ class VariantGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         compilation.listen(compilation.Announcer(note))
-        with reported_errors():
-            return super().invoke(ctx)
+        return super().invoke(ctx)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Like click's, but Ctrl-C exits with 130, and a closed pipe is no error."""
@@ -137,7 +136,7 @@ class VariantGroup(click.Group):
         kwargs["standalone_mode"] = False
         if not standalone:
             return super().main(*args, **kwargs)
-        with plain_ends():
+        with plain_ends(), reported_errors():  # of --help, too
             status = super().main(*args, **kwargs)
         sys.exit(status if isinstance(status, int) else 0)
 

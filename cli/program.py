@@ -1,12 +1,13 @@
 """Entry points of the installed programs. Signal handlers are set before anything else is imported.
 
-Only `os` and `signal` are imported before `begin`.
+Only `os`, `signal` and `sys` are imported before `begin`.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing would take time to import
@@ -14,7 +15,11 @@ if TYPE_CHECKING:  # typing would take time to import
 
 
 def begin() -> None:
-    """Let a signal end the program at once with one line, until `answer_signals` takes over."""
+    """Let a signal end the program at once with one line, until `answer_signals` takes over. Streams
+    that are closed (`>&-`) are empty and swallow what is written."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # in this order, for each to get its own number
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:
@@ -41,7 +46,6 @@ def run_program(program: Callable[[], object]) -> None:
             raise
         import atexit
         import contextlib
-        import sys
 
         atexit._run_exitfuncs()
         with contextlib.suppress(OSError, ValueError, AttributeError):

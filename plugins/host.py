@@ -49,6 +49,8 @@ from variant_ai.plugins.hookspecs import (
 )
 
 OWN_DISTRIBUTION = "variant-ai"
+SHIPPED_SPECS, USER_SPECS = "specs", "user-specs"
+"""Names of the host's own plugins, for specs that no plugin claims."""
 FACTORIES: dict[str, dict[str, Factories[Any]]] = {
     "register_rules": {"": RULES_ENGINES},
     "register_encoders": {"input": INPUT_ENCODERS, "labels": LABEL_ENCODERS},
@@ -123,7 +125,7 @@ class PluginHost:
         def own() -> list[VariantEntry]:
             return [VariantEntry(path.stem, path) for path in user_spec_files(environ)]
 
-        for name, entries in (("specs", shipped), ("user-specs", own)):
+        for name, entries in ((SHIPPED_SPECS, shipped), (USER_SPECS, own)):
             self.register(_SpecsPlugin(entries), name, __version__, OWN_DISTRIBUTION)
 
     # --- plugins -------------------------------------------------------------------------------
@@ -143,15 +145,18 @@ class PluginHost:
             own = distribution == OWN_DISTRIBUTION
             if not own and wanted is not None and point.name not in wanted:
                 continue
+            name = point.name
+            if name in (SHIPPED_SPECS, USER_SPECS):
+                name = f"{name} of {distribution}"
             try:
                 # stdout belongs to the protocol of an engine, or to the JSON of a command
                 with contextlib.redirect_stdout(sys.stderr):
                     plugin = point.load()
             except (Exception, SystemExit) as error:
-                self._infos[point.name] = PluginInfo(point.name, version, distribution)
-                self._report(point.name, f"cannot be imported: {_in_words(error)}")
+                if self._is_new(name, version, distribution):
+                    self._report(name, f"cannot be imported: {_in_words(error)}")
                 continue
-            self.register(plugin, point.name, version, distribution)
+            self.register(plugin, name, version, distribution)
         found = {point.name for point in entry_points}
         for name in sorted((wanted or set()) - found):
             self._infos[name] = PluginInfo(name, "", "")
@@ -168,13 +173,8 @@ class PluginHost:
 
         A program may register plugins of its own this way, before it asks for anything else.
         """
-        if self._infos.get(name) is not None:
-            self._report(
-                name,
-                f"a second plugin of this name, from {distribution}, was not loaded",
-            )
+        if not self._is_new(name, version, distribution):
             return False
-        self._infos[name] = PluginInfo(name, version, distribution)
         stated = getattr(plugin, "variant_ai_api", None)
         if stated not in ACCEPTED_VERSIONS:
             says = "has no attribute variant_ai_api" if stated is None else f"says {stated!r}"
@@ -199,6 +199,14 @@ class PluginHost:
                 and self._manager.parse_hookimpl_opts(plugin, hook) is None
             ):
                 self._report(name, f"{hook} is not marked with @hookimpl and is not called")
+        return True
+
+    def _is_new(self, name: str, version: str, distribution: str) -> bool:
+        """List a plugin; if another has its name, report that and return False."""
+        if name in self._infos:
+            self._report(name, f"a second plugin of this name, from {distribution}, was not loaded")
+            return False
+        self._infos[name] = PluginInfo(name, version, distribution)
         return True
 
     def _report(

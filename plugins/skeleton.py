@@ -70,9 +70,9 @@ def write_skeleton(
             for path, text in _files(name, reader, notation):
                 (made / path).parent.mkdir(parents=True, exist_ok=True)
                 (made / path).write_text(text, encoding="utf-8", newline="\n")
-            if folder.is_dir():
-                folder.rmdir()
-            shutil.move(made, folder)
+            folder.mkdir(exist_ok=True)  # one that is there may be where the user stands
+            for part in made.iterdir():
+                shutil.move(part, folder)
     except OSError as error:
         raise SettingError(f"{folder} cannot be written: {os_reason(error, folder)}") from error
     return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from variant_ai.cli.common.console import FILE, F, fail
+from variant_ai.core.system.files import is_stream
 
 
 def output_option(help: str, *, type: click.Path = FILE, metavar: str = "FILE") -> Callable[[F], F]:
@@ -29,7 +30,8 @@ def require_folder(file: Path) -> None:
 
 
 def require_new(file: Path, replace: bool) -> None:
-    """Fail if a file to be written exists, unless `replace` is set, or if its folder does not."""
-    if file.exists() and not replace:
+    """Fail if a file to be written exists, unless `replace` is set, or if its folder does not. A device
+    or a pipe may exist."""
+    if file.exists() and not replace and not is_stream(file):
         fail(f"{file} already exists; use --replace to overwrite it")
     require_folder(file)

@@ -110,7 +110,7 @@ def parse_span(text: str, count: int) -> range:
     """
     first, dash, last = text.strip().partition("-")
     try:
-        begin = int(first) if first else 1
+        begin = int(first) if first or not dash else 1
         end = begin if not dash else int(last) if last else count
     except ValueError:
         fail(f"{text!r} is not a range of games; accepted: 17, 1-20, 1000-, -20")

@@ -173,9 +173,11 @@ def label(
         if not report.games:
             writer.abort()
         writer.close(report.failed, interrupted=interrupted or bool(failure))
+    if interrupted and not report.games:
+        note("Interrupted before a game was labelled; nothing was written.")
+        raise KeyboardInterrupt
     if not report.games:
-        reasons = "; ".join(report.failed) or "interrupted before the first one"
-        fail(f"no game was labelled: {reasons}")
+        fail(f"no game was labelled: {'; '.join(report.failed)}")
     _print(report, writer, name, as_json)
     if interrupted:
         note(

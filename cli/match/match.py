@@ -245,7 +245,9 @@ def _settings(
         raise click.UsageError("Missing option '-V' / '--variant'.")
     if "players" not in settings:
         raise click.UsageError("Missing argument 'PLAYER...'; or give --config.")
-    openings = dict(settings.get("openings") or {})
+    openings = settings.get("openings") or {}
+    if not isinstance(openings, dict):
+        raise SettingError(f"{config}: openings: a mapping is expected, given {openings!r:.60}")
     changed = given.pop("openings", {})
     if "file" in changed or "store" in changed:
         openings = {k: v for k, v in openings.items() if k not in ("file", "lines", "store")}

@@ -20,6 +20,7 @@ from variant_ai.cli.common.console import (
     print_facts,
     print_json,
     progress,
+    reject_given,
     seed_option,
     variant_option,
 )
@@ -104,6 +105,10 @@ def command(
     """
     if (model is None) == (book is None):
         raise click.UsageError("give either --from-model or --from-book")
+    if book is None:
+        reject_given(["depth"], "has no effect with --from-model")
+    else:
+        reject_given(["plies", "temperature"], "has no effect with --from-book")
     require_new(output, replace)
 
     import statistics

@@ -190,6 +190,8 @@ def _check_usage(
         raise click.UsageError("--moves, --svg and --png need a position, not a file")
     if from_file:
         reject_given(["multipv", "arrows", "flip"], "needs a position, not a file")
+    elif not pictures:
+        reject_given(["arrows", "flip"], "needs --svg or --png")
     if not from_file and (number or output):
         _require_no_file_name(" ".join(what))
         raise click.UsageError("--game and --output need a file of games, not a FEN")

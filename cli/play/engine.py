@@ -138,6 +138,9 @@ def command(
 
     if model is not None and str(model) != PACKAGED and not home_path(str(model)).exists():
         fail(f"--model {model}: there is no such file or folder")
+    if log_protocol and replay and log_protocol.exists() and log_protocol.samefile(replay):
+        # it would be emptied before it is read
+        fail(f"{log_protocol} is the log to replay; give --log-protocol another file")
     builder, variant = _engine_builder(variant, model)
     log = None
     lines: Iterable[InputLine] = read_lines(0)

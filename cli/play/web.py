@@ -224,8 +224,10 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         hint = "; --port 0 takes any free port" if error.errno == errno.EADDRINUSE else ""
         raise SettingError(
-            f"cannot listen on {host}, port {port}: {error.strerror}{hint}"
+            f"cannot listen on {host!r}, port {port}: {error.strerror}{hint}"
         ) from None
+    except UnicodeError:  # of the encoding of names, such as for an empty part
+        raise SettingError(f"cannot listen on {host!r}: it is not a name of a machine") from None
     listening.setblocking(False)
     return listening
 

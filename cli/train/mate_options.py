@@ -50,7 +50,7 @@ def read_or_find_mates(given: str, rules: Rules, source: Sampler | MixedSampler 
     from variant_ai.core.data.sample.sampler import Sampler
     from variant_ai.core.train.measure.mate_set import find_mates, load_mates
 
-    if not given.isdigit() or Path(given).is_file():
+    if not given.isdecimal() or Path(given).is_file():
         return load_mates(given, rules)
     count = int(given)
     if count < 1:

@@ -27,7 +27,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from variant_ai.core.jit.signatures import signature_of, size_of
-from variant_ai.core.system import compilation_progress as compilation
+import variant_ai.core.system.compilation_progress as compilation
 
 LARGE = 3000
 """Size of bytecode in bytes, including the helpers compiled into it, from which a function is called

@@ -33,13 +33,22 @@ def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+def is_stream(path: Path) -> bool:
+    """Return True for a device, such as /dev/null, or a pipe: it is written to, and never replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Yield a temporary path to write to, renamed to `path` at the end; deleted after an error. A
-    loss of power leaves the old file or the new one.
+    loss of power leaves the old file or the new one. Yields `path` itself if it is a stream.
 
     Raises OSError that names `path`, never the temporary file.
     """
+    if is_stream(path):
+        with naming(path):
+            yield path
+        return
     part = path.with_name(path.name + ".part")
     try:
         with naming(path, part):

@@ -295,6 +295,30 @@ def test_a_closed_pipe_gives_no_traceback() -> None:
     assert process.wait(20) == common.EXIT_ERROR
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("asked", ["--help", "--version", "variants"])
+def test_output_that_cannot_be_written_gives_no_traceback(asked: str) -> None:
+    program = [sys.executable, "-m", "variant_ai.cli.main", asked]
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "Error: No space left on device\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
+def test_closed_streams_are_empty() -> None:
+    """As some supervisors start programs."""
+
+    def run(words: str) -> subprocess.CompletedProcess[str]:
+        program = f"'{sys.executable}' -m variant_ai.cli.main {words}"
+        return subprocess.run(program, shell=True, capture_output=True, text=True, check=False)
+
+    done = run("variants >&-")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert run("variants <&- >&- 2>&-").returncode == 0
+    done = run("import - -V chess -o /nowhere/x.store <&-")
+    assert done.returncode == 1 and done.stderr.startswith("Error: ")
+
+
 # --- plugins on the command line -----------------------------------------------------------------
 
 

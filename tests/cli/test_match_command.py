@@ -137,6 +137,15 @@ def test_wrong_input_is_one_sentence(tmp_path: Path, words: tuple[str, ...], rea
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_openings_of_a_file_are_a_mapping(tmp_path: Path) -> None:
+    config = tmp_path / "m.yaml"
+    config.write_text("variant: chess\nplayers: [random, random]\nopenings: lines.pgn\n")
+    words = ["match", "--config", str(config), "-o", str(tmp_path / "m")]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 1
+    assert "m.yaml: openings: a mapping is expected, given 'lines.pgn'" in done.stderr
+
+
 def test_puzzles(tmp_path: Path) -> None:
     suite = tmp_path / "s.jsonl"
     suite.write_text('{"fen": "3k5/9/9/9/9/9/9/9/4R4/4K4 w - - 0 1", "pv": "e2d2"}\n')

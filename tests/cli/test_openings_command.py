@@ -57,6 +57,16 @@ def test_wrong_input_is_one_sentence(book: Path, tmp_path: Path) -> None:
     out = tmp_path / "lines.txt"
     cases: tuple[tuple[list[object], int, str], ...] = (
         (["-V", "crazyhouse"], 2, "either --from-model or --from-book"),
+        (
+            ["--from-book", book, "-V", "crazyhouse", "--temperature", 2],
+            2,
+            "--temperature has no effect with --from-book",
+        ),
+        (
+            ["--from-model", "packaged", "-V", "crazyhouse", "--depth", 2],
+            2,
+            "--depth has no effect with --from-model",
+        ),
         (["--from-book", book, "-V", "xiangqi"], 1, "its board is 9 x 10"),
         (["--from-book", book, "-V", "crazyhouse", "--count", 3], 1, "of 3 different lines"),
     )

@@ -186,6 +186,7 @@ def test_a_picture_that_cannot_be_written_is_told_before_the_search(tmp_path: Pa
         (("startpos", "--moves", "e2e5"), "illegal"),
         (("startpos", "--moves", "f2f3 e7e5 g2g4 d8h4"), "over: checkmate"),
         (("startpos", "-o", "x.pgn"), "need a file"),
+        (("startpos", "--flip"), "--flip needs --svg or --png"),
         (("startpos", "--set", "cpuct=1"), "cpuct_init"),
         (("startpos", "--set", "cpuct_init"), "NAME=VALUE"),
         (("startpos", "--set", "cpuct_init=-1"), "from 0 to 100"),

@@ -91,6 +91,19 @@ def test_an_interrupted_one_goes_on(
     assert list(Store(made).games()) == list(Store(whole).games())
 
 
+def test_ctrl_c_before_the_first_game(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(self: Labelling, numbers: Any, read: Any) -> Any:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(Labelling, "games", interrupted)
+    result = label(store, "-o", tmp_path / "made.store", "--engine", SEARCH, "--nodes", "5")
+    assert result.exit_code == 130 and "nothing was written" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_games_left_out_after_the_last_kept_one_are_counted_once(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -227,6 +228,15 @@ def test_existing_stores_are_not_overwritten(tmp_path: Path) -> None:
     assert len(read(path)) == 1
     write(path, [game(1), game(2)], mode="replace")
     assert len(read(path)) == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(DataError, match="is a device or a pipe, not a game store"):
+        StoreWriter(pipe, SPEC, mode="replace", codec=CODEC, command="x")
+    assert list(tmp_path.iterdir()) == [pipe] and pipe.is_fifo()
 
 
 def test_files_that_are_not_stores(tmp_path: Path) -> None:

@@ -199,6 +199,10 @@ def test_a_log_can_be_replayed(tmp_path: Path) -> None:
     assert " < uci" in log.read_text()
     again = talk("", "--replay", str(log))
     assert again == first
+    process, kept = start("--replay", str(log), "--log-protocol", str(log)), log.read_text()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and "is the log to replay" in err.decode()
+    assert log.read_text() == kept
 
 
 def test_a_missing_model_ends_the_start_with_status_1(tmp_path: Path) -> None:

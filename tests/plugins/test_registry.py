@@ -498,6 +498,20 @@ def test_two_plugins_of_one_name() -> None:
     assert "second plugin of this name" in problem(found, "twin")
 
 
+def test_a_plugin_of_a_name_that_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It neither hides shipped variants nor takes the place of the first in the list."""
+    (tmp_path / "other_plugin_for_test.py").write_text(GOOD)
+    points = [
+        broken_entry_point(tmp_path, GOOD, monkeypatch),
+        EntryPoint("broken", "no_module_of_this_name", "variant_ai"),
+        EntryPoint("specs", "other_plugin_for_test", "variant_ai"),
+    ]
+    found = Registry(entry_points=points, environ=ENVIRON)
+    assert set(found.variants) == set(builtin_specs())
+    assert problem(found, "specs") == problem(found, "specs of (given)") == ""
+    assert "second plugin of this name" in problem(found, "broken")
+
+
 # --- environment ---------------------------------------------------------------------------------
 
 GOOD = "variant_ai_api = 1\n"

@@ -91,6 +91,14 @@ def test_a_folder_that_exists_is_left_alone(
     assert done.exit_code == 1 and "file/inside cannot be written" in done.output
 
 
+def test_the_folder_may_be_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert new("mine", "-o", ".").exit_code == 0
+    assert Path("variant_ai_mine/mine.yaml").is_file()
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
 def test_nothing_is_left_of_a_package_that_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

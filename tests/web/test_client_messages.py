@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from variant_ai.core.errors import DataError
+from variant_ai.cli.play.web import _listen
+from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.web.client_messages import MESSAGES, MessageError, read_message
 from variant_ai.core.web.web_settings import VisitorLimits, is_loopback
 
@@ -93,3 +94,8 @@ def test_a_message_that_is_too_long_keeps_its_id(text: str, id: int | None) -> N
 )  # fmt: skip
 def test_addresses_of_this_machine(host: str, local: bool) -> None:
     assert is_loopback(host) == local
+
+
+def test_a_host_that_is_no_name() -> None:
+    with pytest.raises(SettingError, match=r"'a..b': it is not a name of a machine"):
+        _listen("a..b", 0)

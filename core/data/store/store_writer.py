@@ -75,6 +75,8 @@ def find_interruption(path: Path, command: str) -> Interruption | None:
     None if the command did not begin the store, has ended, or has not finished a shard, or if the
     store cannot be read (opening it raises the error).
     """
+    if not path.is_file():  # a pipe would be waited for
+        return None
     try:
         with path.open("rb") as file:
             blocks = scan(file, str(path)).blocks
@@ -159,8 +161,9 @@ class StoreWriter:
             raise DataError(
                 f"{self.path} already exists; use --replace to overwrite it, or --append to add games"
             )
-        if self.path.is_dir():
-            raise DataError(f"{self.path} is a folder, not a game store")
+        if self.path.exists() and not self.path.is_file():
+            kind = "a folder" if self.path.is_dir() else "a device or a pipe"
+            raise DataError(f"{self.path} is {kind}, not a game store")
         self._target = self.path if self._appending else form.partial_path(self.path)
         if not self._appending and self._interruption is None and self._target.exists():
             for parent in parents:
