@@ -26,8 +26,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-from variant_ai.core.jit.signatures import signature_of, size_of
 import variant_ai.core.system.compilation_progress as compilation
+from variant_ai.core.jit.signatures import signature_of, size_of
 
 LARGE = 3000
 """Size of bytecode in bytes, including the helpers compiled into it, from which a function is called
