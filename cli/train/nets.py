@@ -15,6 +15,7 @@ from variant_ai.cli.common.console import (
     print_facts,
     print_json,
     print_table,
+    reject_given,
 )
 from variant_ai.cli.common.network_options import net_size, size_options
 from variant_ai.cli.train.nets_adopt import adopt, widen
@@ -154,6 +155,7 @@ def list_nets(
             **timing,
         )
         return
+    reject_given(list(timing), "has an effect only with --time")
     if net is not None:
         _one(find_builder(net), specs, head, size, as_json)
         return

@@ -110,6 +110,14 @@ def test_options_of_another_precision(folder: Path, options: list[str], message:
     assert result.exit_code == 2 and message in result.stderr
 
 
+def test_options_of_the_measurement_are_for_it_alone() -> None:
+    result = call("nets", "--batch", 4)
+    assert (result.exit_code, "--batch has an effect only with --time" in result.stderr) == (
+        2,
+        True,
+    )
+
+
 def test_nets_are_timed_side_by_side() -> None:
     options = ["--time", "--blocks", 1, "--channels", 8, "--size", "pool=global", "--batch", 2]
     count = ["--warm-up", 1, "--measurements", 3, "--threads", 1]

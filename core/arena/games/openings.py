@@ -315,7 +315,7 @@ def policy_lines(
             failed += 1
             if failed > POLICY_TRIES:
                 raise DataError(
-                    f"only {len(seen)} different lines were found; give longer ones or a higher "
+                    f"found only {counted(len(seen), 'different line')}; give longer ones or a higher "
                     "temperature"
                 )
             continue
