@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from variant_ai.core.arena.match.match_settings import MatchSettings
 from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
-from variant_ai.core.engine.protocols.engine_options import UCCI_OPTIONS, VARIANT, Option
+from variant_ai.core.engine.protocols.engine_options import NO_EFFECT, UCCI_OPTIONS, VARIANT, Option
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.spec.declared_setting import Setting
 from variant_ai.core.spec.files.json_schema import schema_text
@@ -42,6 +42,11 @@ def option_row(option: Option) -> tuple[str, ...]:
     elif option.kind == "combo":
         accepted = ", ".join(option.choices)
     return f"`{option.name}`", option.kind, accepted, default, option.about
+
+
+def place_of(option: Option) -> int:
+    """Place of an option in the table: the variant first, last those without effect."""
+    return 0 if option.name == VARIANT else 2 if option.about.startswith(NO_EFFECT) else 1
 
 
 def setting_row(row: Setting) -> tuple[str, ...]:
@@ -140,7 +145,7 @@ def tables() -> Mapping[str, str]:
     return {
         "match settings": table(keys, model_rows(MatchSettings)),
         "player settings": table(keys, model_rows(PlayerSpec)),
-        "options": table(options, map(option_row, OptionSet(["a"], "a").uci)),
+        "options": table(options, map(option_row, sorted(OptionSet(["a"], "a").uci, key=place_of))),
         "UCCI options": table(options, map(option_row, UCCI_OPTIONS)),
         "self-play settings": table(keys, section_rows(ReinforceSettings)),
         "web messages": table(

@@ -152,7 +152,7 @@ def search_option(name: str) -> Option:
     return _spin(row.option, default, low, high, about, scale=scale, **given)
 
 
-_NO_EFFECT = "Accepted, without effect"
+NO_EFFECT = "Accepted, without effect"
 
 _FIRST = (
     # --- set by every client -------------------------------------------------------------------
@@ -179,11 +179,11 @@ _FIRST = (
     _check("UCI_Chess960", False, "Play the variant with shuffled start positions that belongs to "
            "the chosen one, with a net of its own: chess960 for chess. Castling is then written as the king that takes its "
            "rook, and read in both notations at any time", ucci=False),
-    Option("UCI_Opponent", "string", about=_NO_EFFECT, ucci=False),
-    Option("SyzygyPath", "string", about=_NO_EFFECT, ucci=False),
-    _spin("SyzygyProbeDepth", 1, 1, 100, _NO_EFFECT, ucci=False),
-    _spin("SyzygyProbeLimit", 7, 0, 7, _NO_EFFECT, ucci=False),
-    _check("Syzygy50MoveRule", True, _NO_EFFECT, ucci=False),
+    Option("UCI_Opponent", "string", about=NO_EFFECT, ucci=False),
+    Option("SyzygyPath", "string", about=NO_EFFECT, ucci=False),
+    _spin("SyzygyProbeDepth", 1, 1, 100, NO_EFFECT, ucci=False),
+    _spin("SyzygyProbeLimit", 7, 0, 7, NO_EFFECT, ucci=False),
+    _check("Syzygy50MoveRule", True, NO_EFFECT, ucci=False),
     # --- the net -------------------------------------------------------------------------------
     Option("Model", "string", about="ONNX file of the net, or a folder with one; empty: the net "
            "of the variant", also=("model directory", "weightsfile", "evalfile")),
@@ -213,7 +213,7 @@ _FIRST = (
           "time", ucci=False),
     _spin("nodestime", 0, 0, 10_000, "Count time in nodes, so many per millisecond; 0: by the "
           "clock", ucci=False),
-    _check("Use_NPS_Time_Manager", False, _NO_EFFECT),
+    _check("Use_NPS_Time_Manager", False, NO_EFFECT),
     # --- search --------------------------------------------------------------------------------
     Option("Search_Settings", "string", "default", about="Set of search settings of the variant, "
            "which the options below override: default, or a name in its spec such as paper"),
@@ -231,10 +231,10 @@ OPTIONS: tuple[Option, ...] = (
     *_FIRST,
     *(search_option(name) for name in SEARCH_SETTINGS if name not in _LISTED),
     # --- of other engines ----------------------------------------------------------------------
-    _check("Random_Playout", False, _NO_EFFECT),
-    _check("Use_Advantage", False, _NO_EFFECT),
-    _spin("Contempt", 0, -100, 100, _NO_EFFECT),
-    _combo("Analysis Contempt", "Both", ("Off", "White", "Black", "Both"), _NO_EFFECT, ucci=False),
+    _check("Random_Playout", False, NO_EFFECT),
+    _check("Use_Advantage", False, NO_EFFECT),
+    _spin("Contempt", 0, -100, 100, NO_EFFECT),
+    _combo("Analysis Contempt", "Both", ("Off", "White", "Black", "Both"), NO_EFFECT, ucci=False),
     _combo("Protocol", "uci", (*DIALECTS.names, "xboard"), "Accepted, without effect: the "
            "first word of the client decides. XBoard needs the bridge uci2wb", ucci=False),
 )  # fmt: skip
@@ -244,18 +244,18 @@ UCCI_OPTIONS: tuple[Option, ...] = (
     _check("batch", False, "A `go` during a search waits until it ends, instead of stopping it"),
     _check("debug", False, "Report more during a search"),
     _check("ponder", False, "The same as Ponder in UCI"),
-    _check("usebook", False, _NO_EFFECT),
-    Option("bookfiles", "string", about=_NO_EFFECT),
-    Option("egtbpaths", "string", about=_NO_EFFECT),
-    Option("evalapi", "string", about=_NO_EFFECT),
+    _check("usebook", False, NO_EFFECT),
+    Option("bookfiles", "string", about=NO_EFFECT),
+    Option("egtbpaths", "string", about=NO_EFFECT),
+    Option("evalapi", "string", about=NO_EFFECT),
     _spin("hashsize", 512, 0, 1 << 20, "Memory of the search tree in MB; 0: the default"),
-    _combo("idle", "none", ("none", "small", "medium", "large"), _NO_EFFECT),
-    _check("promotion", False, _NO_EFFECT),
-    _combo("pruning", "large", ("none", "small", "medium", "large"), _NO_EFFECT),
-    _combo("knowledge", "large", ("none", "small", "medium", "large"), _NO_EFFECT),
+    _combo("idle", "none", ("none", "small", "medium", "large"), NO_EFFECT),
+    _check("promotion", False, NO_EFFECT),
+    _combo("pruning", "large", ("none", "small", "medium", "large"), NO_EFFECT),
+    _combo("knowledge", "large", ("none", "small", "medium", "large"), NO_EFFECT),
     _combo("randomness", "none", ("none", "tiny", "small", "medium", "large", "huge"),
            "Temperature of the choice of the move, from 0 to 1"),
-    _combo("style", "normal", ("solid", "normal", "risky"), _NO_EFFECT),
+    _combo("style", "normal", ("solid", "normal", "risky"), NO_EFFECT),
     _spin("resign", 3, 0, 49, "Resign if the expected score was below so many per cent in three own "
           "moves in a row; 0: never"),
     Option("newgame", "button", about="The next position belongs to a new game"),
