@@ -12,6 +12,7 @@ function is compiled again next time.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import hashlib
@@ -65,12 +66,20 @@ def code_folder(module: Path) -> Path:
         if _make(base, folder, module.stem):
             return folder
     try:
-        return Path(tempfile.mkdtemp(prefix="variant-ai-kernels-")) / name
+        return _temporary_base() / name
     except OSError as error:
         raise VariantAIError(
             "compiled code needs a folder that can be written, which none of these is: "
             f"{', '.join(map(str, tried))}; name one in VARIANT_AI_CACHE_DIR"
         ) from error
+
+
+@functools.cache
+def _temporary_base() -> Path:
+    """A folder for this process alone, removed at its end. Raises OSError if none can be made."""
+    folder = tempfile.mkdtemp(prefix="variant-ai-kernels-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def sources_hash(module: Path) -> str:
