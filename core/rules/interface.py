@@ -1,7 +1,8 @@
 """Rules interface: everything that search, data and training know of a game.
 
-There are two implementations: `kernel` (compiled tables, microseconds a call) and `fairy`
-(pyffish, milliseconds a call, every variant of Fairy-Stockfish, and the reference in tests).
+Two implementations play specs: `kernel` (compiled tables, microseconds a call) and `fairy`
+(pyffish, milliseconds a call, every variant of Fairy-Stockfish, and the reference in tests). Plugins
+add others (`plain_rules.py`).
 Positions are records (`position.py`), moves are integers. A Rules object has no game state, so it
 may serve any number of games and threads (calls of `fairy` run one at a time). A position of
 `fairy` carries what a record cannot hold (`fairy_states.py`).
