@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,9 @@ from variant_ai.core.data.game_record import TRAINS_POLICY, TRAINS_VALUE, GameRe
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 
+ADVISED_GENERATION = 3
+"""Random weights are no longer to blame then."""
+MOSTLY_DRAWN = 0.95
 SAMPLED_GAMES = 100
 """Games that are replayed to count distinct positions."""
 
@@ -62,6 +65,20 @@ def summarise_games(
         "zero_value_loss": _mean(squares),
         "distinct_positions": _distinct(games[:SAMPLED_GAMES], rules),
     }
+
+
+def advice_on(row: Mapping[str, Any], scattered_share: float) -> str:
+    """Return what to change if hardly a game of the first generations was won; empty if there is nothing.
+
+    row: numbers of a generation. scattered_share: `variety.scattered_share` of the run.
+    """
+    if row["generation"] != ADVISED_GENERATION or row["draws"] < MOSTLY_DRAWN or scattered_share:
+        return ""
+    return (
+        f"{100 * row['draws']:.0f} % of the games were not won, so there is hardly a result to learn from. If this goes on, "
+        "begin another run with --set variety.scattered_share=0.5: half of its games start with the "
+        "pieces on random squares (docs/self-play.md, If draws or repetition take over)"
+    )
 
 
 def _distinct(games: Sequence[GameRecord], rules: Rules) -> float:

@@ -32,7 +32,7 @@ from variant_ai.core.reinforce.cpu_clock import CpuClock, cpu_seconds, memory_mb
 from variant_ai.core.reinforce.games.game_journal import GameJournal
 from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames, open_net
 from variant_ai.core.reinforce.games.self_play import RESIGNATIONS, recorded_positions
-from variant_ai.core.reinforce.generation_summary import summarise_games
+from variant_ai.core.reinforce.generation_summary import advice_on, summarise_games
 from variant_ai.core.reinforce.ladder.run_ladder import RunLadder
 from variant_ai.core.reinforce.learn.window_training import (
     Course,
@@ -301,6 +301,8 @@ class Reinforcement:
         )
         self._save_clock()
         self.watcher.generation(row)
+        if advice := advice_on(row, self.settings.variety.scattered_share):
+            self.watcher.step(advice)
 
     # --- games ---------------------------------------------------------------------------------
 
