@@ -201,6 +201,8 @@ def _arrow(layout: Layout, arrow: Arrow, colour: str, mover: int) -> Iterator[st
         x0, y0 = layout.centre(move_origin(arrow.move))
     x1, y1 = layout.centre(move_target(arrow.move))
     length = math.hypot(x1 - x0, y1 - y0)
+    if length == 0:  # a promotion in place
+        return
     weight = min(max(arrow.weight, 0.0), 1.0)
     half = CELL * (THINNEST + (WIDEST - THINNEST) * weight) / 2
     head, spread = CELL * 0.2 + 2.2 * half, CELL * 0.09 + 1.7 * half

@@ -46,7 +46,8 @@ def shuffled_start(spec: VariantSpec, number: int) -> str:
     rows[0], rows[-1] = rank.lower(), rank
     if rights != "-":
         left, right = (chr(65 + file) for file in range(8) if rank[file] == "R")
-        rights = right + left + (right + left).lower()
+        first, second = (right + left), (right + left).lower()
+        rights = first * any(map(str.isupper, rights)) + second * any(map(str.islower, rights))
     return " ".join(["/".join(rows) + bracket + hands, side, rights, *rest])
 
 

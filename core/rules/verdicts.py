@@ -15,13 +15,17 @@ from variant_ai.core.rules.position import (
     piece_type,
 )
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.spec.start_position import start_walls
 
 PLAYERS = ("first player", "second player")
 _ORDINALS = ("zeroth", "first", "second", "third", "fourth", "fifth", "sixth")
 
 
 def ordinal(number: int) -> str:
-    return _ORDINALS[number] if number < len(_ORDINALS) else f"{number}th"
+    if number < len(_ORDINALS):
+        return _ORDINALS[number]
+    teen = number % 100 // 10 == 1
+    return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def idle_winner(types: PieceTypes, position: Position) -> int | None:
@@ -68,7 +72,8 @@ def kings_on_open_file(spec: VariantSpec, position: Position) -> bool:
     if low < 0 or low % files != high % files:
         return False
     faces = any(piece.faces for piece in spec.pieces.values())
-    return faces and not position["board"][0, low + files : high : files].any()
+    walled = not start_walls(spec).isdisjoint(range(low, high, files))
+    return faces and not walled and not position["board"][0, low + files : high : files].any()
 
 
 def progress_plies(spec: VariantSpec, position: Position) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from variant_ai.core.errors import FenError, SpecError, unknown
 from variant_ai.core.spec.betza import parse_betza
+from variant_ai.core.spec.castling_checks import check_castling, check_shuffle
 from variant_ai.core.spec.catalogue import unknown_fairy_variant
 from variant_ai.core.spec.files.fairy_ini import read_ini
 from variant_ai.core.spec.issues import (
@@ -44,13 +45,10 @@ from variant_ai.specs.names import FAIRY_NAMES
 
 _SYMBOL = re.compile(r"\+?[A-Z]\Z")
 _LETTER = re.compile(r"[A-Z]\Z")
-_CASTLING_WALK = re.compile(r"[a-z][0-9]+-[a-z][0-9]+\Z")
 _PATH = re.compile(r"[Mm][MmLlHhVvCcSsQqTtAaZz0-9., +-]*\Z")
 """Path of a figure; nothing else gets into a picture."""
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}\Z")
 _RETURNS = re.compile(r"returns as (.+)\Z")
-MAX_CASTLING_FILES = 10
-"""Files of boards on which king and rook may castle from any of them."""
 _WIN_WORDS = ("piece", "reaches", "checks", "extinct", "lost", "left", "safe", "race", "held")
 _WIN_ITEMS = (
     ["piece", "reaches"], ["piece", "reaches", "safe"], ["piece", "reaches", "race"],
@@ -268,8 +266,8 @@ def _check_rules(spec: VariantSpec) -> Issues:
         yield from _ini_issues(spec, spec.fairy_ini)
     elif spec.fairy is not None and spec.fairy not in FAIRY_NAMES:
         yield ("fairy",), unknown_fairy_variant(spec.fairy, spec.variant)
-    yield from _castling_issues(spec)
-    yield from _shuffle_issues(spec)
+    yield from check_castling(spec)
+    yield from check_shuffle(spec)
     yield from _pass_issues(spec)
     if spec.hands is not None:
         yield from _hand_issues(spec, spec.hands)
@@ -319,44 +317,6 @@ def _ini_issues(spec: VariantSpec, text: str) -> Issues:
         yield ("fairy",), unknown("variant of the ini file", spec.fairy or "", names)
 
 
-def _shuffle_issues(spec: VariantSpec) -> Issues:
-    """Check that `shuffle:` has the pieces and castling sides that it needs."""
-    path: Path = ("rules", "shuffle")
-    if spec.rules.shuffle == "none":
-        return
-    if spec.rules.engine != "kernel":
-        yield (
-            path,
-            f"the engine {spec.rules.engine!r} castles from fixed squares only; use the kernel",
-        )
-    if spec.board.files > MAX_CASTLING_FILES:
-        most = f"the kernel castles from any files on at most {MAX_CASTLING_FILES}"
-        yield path, f"{spec.board.files} files; {most}; use `none`"
-    rows = spec.rules.start.split()[0].partition("[")[0].split("/")
-    standard = sorted(rows[-1]) == sorted("RNBQKBNR") and rows[0] == rows[-1].lower()
-    if spec.rules.shuffle == "chess960" and not standard:
-        yield (
-            path,
-            "chess960 needs a start position with R N B Q K B N R on the first rank, in any order, "
-            "and the same pieces opposite",
-        )
-    sides = [(walk.king.split("-"), walk.rook.split("-")) for walk in spec.castling.values()]
-    if sorted(king[0][0] < rook[0][0] for king, rook in sides) != [False, True]:
-        yield path, f"{spec.rules.shuffle!r} needs two `castling:` sides, one with each rook"
-
-
-def _castling_issues(spec: VariantSpec) -> Issues:
-    """Check that the walks of castling are squares of the board."""
-    for side, walk in spec.castling.items():
-        for who, text in (("king", walk.king), ("rook", walk.rook)):
-            path: Path = ("castling", side, who)
-            if not _CASTLING_WALK.match(text):
-                yield path, f"{text!r} is not two squares; accepted: such as 'e1-g1'"
-                continue
-            for name in text.split("-"):
-                yield from zone_issues(spec, path, (name,))
-
-
 def _hand_issues(spec: VariantSpec, hands: Hands) -> Issues:
     """Check the pieces in hand, and what becomes of captured promoted pieces."""
     yield from unknown_pieces(spec, ("hands", "order"), hands.order)
@@ -366,6 +326,14 @@ def _hand_issues(spec: VariantSpec, hands: Hands) -> Issues:
     if returns is not None:
         if returns[1] not in spec.pieces:
             yield path, unknown("piece", returns[1], list(spec.pieces))
+        elif hands.captured == "leaves the game":
+            return
+        elif returns[1] not in hands.order:
+            message = f"{returns[1]}, as which promoted pieces return, is missing"
+            yield ("hands", "order"), message
+        elif any(p.promotes and p.promotes.to == "captured pieces" for p in spec.pieces.values()):
+            message = "which pieces have promoted is not known with `to: captured pieces`"
+            yield path, f"{message}; accepted: `keeps`"
     elif hands.captured == "leaves the game":
         return
     elif hands.promoted == "reverts":
@@ -379,6 +347,12 @@ def _revert_issues(spec: VariantSpec, hands: Hands) -> Issues:
     """Check that the letter of a captured piece determines what it promoted from."""
     origins: dict[str, str] = {}
     for symbol in spec.pieces:
+        if symbol in origins and symbol not in hands.order and promotion_choices(spec, symbol):
+            message = f"{origins[symbol]} promotes to {symbol}, which promotes again"
+            yield (
+                ("hands", "promoted"),
+                f"`reverts`, and {message}; accepted: `returns as P`, `keeps`",
+            )
         for choice in promotion_choices(spec, symbol):
             if choice in hands.order:
                 message = f"{symbol} promotes to {choice}, which is in `order` itself"

@@ -178,6 +178,12 @@ def check_home(spec: VariantSpec) -> Issues:
             yield from _over_at_once(spec, i, home)
     if spec.castling:
         yield from _castling_issues(spec, home, kings)
+    fields = spec.rules.start.split()
+    counted = spec.rules.counting != "none"
+    needed = counted or any(piece.passant for piece in spec.pieces.values())
+    if needed and (len(fields) < 4 or fields[2].isdigit()):
+        what = "the counting limit" if counted else "en passant squares"
+        yield ("rules", "start"), f"no field for {what}; write `- -` after the side to move"
 
 
 def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Issues:

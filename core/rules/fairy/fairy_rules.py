@@ -36,6 +36,7 @@ from variant_ai.core.rules.position import (
     Position,
     add_last_move,
     move_kind,
+    move_origin,
     move_target,
     position_key,
 )
@@ -319,6 +320,7 @@ class FairyRules(Rules):
     def _resets_clock(self, position: Position, move: int) -> bool:
         kind, target = move_kind(move), position["board"][0, move_target(move)]
         captured = kind not in (DROP, CASTLING, PASS) and (kind == EN_PASSANT or target != 0)
+        captured = captured and move_origin(move) != move_target(move)  # a promotion in place
         counts = captured and "captures" in self.spec.rules.no_progress.reset
         return counts or mover_resets(self.types, position, move)
 

@@ -173,7 +173,8 @@ def _within(kind: PieceType, targets: tuple[int, ...], zone: frozenset[int]) -> 
     if False in inside and True in inside[inside.index(False) :] and len(targets) > 1:
         raise SpecError(
             f"kernel: piece {kind.symbol!r} leaves its zone {kind.piece.within!r} and comes back in "
-            f"one move; {BEYOND_THE_KERNEL}"
+            f"one move; {BEYOND_THE_KERNEL}",
+            keys=("pieces", kind.base, "within"),
         )
     return tuple(square for square, ok in zip(targets, inside, strict=True) if ok)
 

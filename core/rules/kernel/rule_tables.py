@@ -81,7 +81,7 @@ from variant_ai.core.spec.betza import parse_betza
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.rule_words import letters_of
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.start_position import royal_letters, start_array
+from variant_ai.core.spec.start_position import royal_letters, start_array, start_walls
 from variant_ai.core.spec.zones import square_name
 
 __getattr__ = moved_names(
@@ -150,6 +150,10 @@ def missing_words(spec: VariantSpec) -> list[str]:
         for move in parse_betza(word)
     ):
         missing.append("`checked_king: only captures` with hoppers or lame leapers")
+    if any(piece.avoids for piece in spec.pieces.values()):
+        missing += [f"`avoids` with {name}" for name in ("hands", "promotion") if others[name]]
+    if rules.facing_kings == "must part" and start_walls(spec):
+        missing.append("`facing_kings: must part` with walls")
     if rules.bare_king == "draw":
         missing.append(f"`bare_king: {rules.bare_king}`")
     if spec.policy != "derived" and "pass" in spec.policy and rules.pass_ == "never":
@@ -201,7 +205,8 @@ def _fill_moves(table: Any, spec: VariantSpec, types: PieceTypes, geometry: Geom
             if widest * (1 + _number_of_choices(kind, types)) > MAX_PIECE_MOVES:
                 raise SpecError(
                     f"kernel: {kind.symbol!r} has more than {MAX_PIECE_MOVES} moves, promotions "
-                    f"included, on one square; {BEYOND_THE_KERNEL}"
+                    f"included, on one square; {BEYOND_THE_KERNEL}",
+                    keys=("pieces", kind.base),
                 )
             row = piece_code(kind.index, colour) * MAX_SQUARES
             for square, (paths, program) in enumerate(alike[moves]):
@@ -265,7 +270,8 @@ def _fill_promotions(table: Any, spec: VariantSpec, types: PieceTypes, geometry:
                 name = square_name(stuck[0], geometry.files)
                 raise SpecError(
                     f"variant {spec.variant!r}: {kind.symbol!r} must promote on {name}, which is not "
-                    "in its `at`; accepted: an `at` with all squares of `must`"
+                    "in its `at`; accepted: an `at` with all squares of `must`",
+                    keys=("pieces", kind.base, "promotes", "at"),
                 )
             from_too = promotes.on == "from or to"
             for square in range(geometry.squares):

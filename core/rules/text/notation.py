@@ -189,7 +189,9 @@ class SanNotation(Notation):
                 and types.all[piece_type(int(board[move_origin(other)]))].base == base
             ):
                 rivals.append(move_origin(other))
-        captures = kind == EN_PASSANT or board[move_target(move)] != 0
+        captures = kind == EN_PASSANT or (
+            board[move_target(move)] != 0 and move_target(move) != origin
+        )
         is_pawn = base == lexicon.pawn
         same_file = any(rival % files == origin % files for rival in rivals)
         same_rank = any(rival // files == origin // files for rival in rivals)
