@@ -1,15 +1,20 @@
-"""CPU time of a run: this process with all its threads, and child processes that have ended."""
+"""CPU time of a run: this process with all its threads, and child processes that have ended, without
+those that compute rules (their time would be added at once, when they end)."""
 
 from __future__ import annotations
 
 import os
 import time
 
+from variant_ai.core.rules.fairy.fairy_workers import ended
+
 
 def cpu_seconds() -> float:
-    """CPU time of this process and of its children that have ended, in seconds."""
+    """CPU time of this process and of its children that have ended, but for the workers of rules, in
+    seconds."""
     times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    children = times.children_user + times.children_system - ended["cpu_seconds"]
+    return times.user + times.system + children
 
 
 class CpuClock:

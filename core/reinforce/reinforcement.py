@@ -44,7 +44,7 @@ from variant_ai.core.reinforce.learn.window_training import (
     window_size,
 )
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.reinforce_settings import START_RANDOM, ReinforceSettings
 from variant_ai.core.reinforce.report.reinforce_report import RunningReport
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
@@ -143,6 +143,8 @@ class Reinforcement:
             write_whole(folder.path / ENVIRONMENT, environment)
             report = RunningReport(folder.path, self.rules, self.watcher.warning)
             if not folder.net(0).is_file():
+                if self.state.generation and self.settings.start != START_RANDOM:
+                    self._existing(folder.net(0))  # its start may have been trained since
                 self.training.export_start(folder.net(0))
             if not folder.newest_net.is_file():
                 write_whole(folder.newest_net, folder.net(0).read_bytes())
@@ -266,6 +268,7 @@ class Reinforcement:
             trained = self.training.train(window, course, self.state.steps, self.watcher.step)
             if trained.stopped:
                 return False
+            row["lr"] = rate * trained.state.lr_scale
             self.training.export(trained, course, net)
         if measured := self.training.measured(course.steps):
             row["train"] = measured

@@ -44,6 +44,8 @@ from variant_ai.core.search.tree_factory import (
 )
 from variant_ai.core.spec.schema import VariantSpec
 
+VISITS_PER_EVALUATION = 1000
+"""A limit of evaluations also ends a search with so many visits for each of them."""
 SLICE_SECONDS = 0.004
 """Longest time that the tree thread works without checking for `stop` and the deadline."""
 
@@ -326,8 +328,11 @@ class Search(BaseSearch):
             return ""
         if limits.visits is not None and tree.counter("visits") >= limits.visits:
             return "simulations"
-        if limits.evaluations is not None and tree.counter("evaluations") >= limits.evaluations:
-            return "evaluations"
+        if limits.evaluations is not None:
+            # where all that is left are ends of games and repetitions, nothing more is evaluated
+            visits = tree.counter("visits") // VISITS_PER_EVALUATION
+            if max(tree.counter("evaluations"), visits) >= limits.evaluations:
+                return "evaluations"
         if deadline is not None:
             if time.perf_counter() >= deadline:
                 return "movetime"

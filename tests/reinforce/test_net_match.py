@@ -147,6 +147,20 @@ def test_a_search_beats_random_moves() -> None:
     assert score.wins >= 10
 
 
+@pytest.mark.parametrize("kind", ["gumbel", "puct"])
+def test_matches_with_fewer_visits_than_the_fast_moves_of_the_run(kind: str) -> None:
+    """The first match of such a run ended it with a ValueError of numpy."""
+    search = SearchChoice(kind=kind, nodes=40, full_share=0.5, fast_nodes=20)
+    spec = spec_of("dobutsu")
+    player = make_batch_player(
+        spec, net(spec), make_rules(spec), nodes=8, search=search, max_plies=20, games=2
+    )
+    player.ask(0, Game(make_rules(spec)))
+    while not (chosen := player.step()):
+        pass
+    assert chosen[0][0] == 0 and player.evaluations <= 9
+
+
 def test_rules_that_are_not_compiled() -> None:
     spec = spec_of()
     rules = FairyRules(spec)

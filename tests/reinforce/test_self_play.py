@@ -216,6 +216,10 @@ def test_rules_that_are_not_compiled() -> None:
         assert record.visits is not None and record.generation == 2
         searched = record.visits[record.opening_plies :]
         assert all(sum(n for _, n in ply) == FULL_WEIGHT for ply in searched)
+        # four visits of moves: every weight is a quarter, a half, three quarters or all of it
+        quarters = {round(4 * n / FULL_WEIGHT, 2) for ply in searched for _, n in ply}
+        assert quarters <= {1.0, 2.0, 3.0, 4.0}
+    playing.close()
 
 
 def test_shuffled_games_begin_at_different_starts() -> None:

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from slow_rules import on_fairy
 
+from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy.fairy_workers import (
     TARGET_SECONDS,
     RulesWorkers,
+    ended,
     look_ahead,
     workers_of,
 )
@@ -46,8 +48,12 @@ def test_workers_answer_as_the_rules_do(rules: Rules) -> None:
         assert answer.outcome == own.outcome
         assert answer.moves.tolist() == own.moves.tolist()
     processes = list(workers._processes)
+    before = ended["cpu_seconds"], cpu_seconds()
     workers.close()
     assert all(process.poll() is not None for process in processes)
+    # runs of self-play do not count it, because it would come all at once
+    assert ended["cpu_seconds"] > before[0] + 0.1
+    assert cpu_seconds() < before[1] + 0.1
 
 
 def test_a_worker_that_dies_gives_a_warning_and_no_delay(rules: Rules) -> None:

@@ -86,6 +86,16 @@ def test_evaluations_are_counted(make_search: MakeSearch) -> None:
     assert (report.evaluations, report.stopped_by) == (100, "evaluations")
 
 
+def test_a_limit_of_evaluations_ends_where_nothing_is_left_to_evaluate(
+    make_search: MakeSearch,
+) -> None:
+    """All moves reach the move count, which is no proof, and no further position is evaluated."""
+    search = make_search("chess")
+    search.set_game(Game(search.game.rules, "4k3/8/8/8/8/8/8/R3K3 w - - 99 80"))
+    report = search.run(Limits(evaluations=50))
+    assert report.stopped_by == "evaluations" and report.evaluations < 50
+
+
 def test_a_limit_of_any_size(make_search: MakeSearch) -> None:
     search = make_search("crazyhouse")
     report = search.run(Limits(nodes=10**400, evaluations=10**23, simulations=5))

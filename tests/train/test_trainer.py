@@ -297,6 +297,17 @@ def test_a_poisoned_batch_is_stepped_past(tmp_path: Path) -> None:
     assert [(e["step"], e["failed_step"]) for e in recoveries(tmp_path)] == [(20, 25)]
 
 
+def test_recoveries_of_an_earlier_course_no_longer_count(tmp_path: Path) -> None:
+    """A run of self-play trains in many courses; one bad batch halved the rate of all later ones."""
+    first = trained(tmp_path, SyntheticSource(poisoned=(24,)))
+    assert first.state.lr_scale == 0.5
+    later = trained(tmp_path, resume=True, steps=80, begins_at=40)
+    assert (later.state.lr_scale, later.state.recoveries, later.state.forgiven) == (1.0, 1, 1)
+    poisoned = SyntheticSource(poisoned=(95,))
+    last = trained(tmp_path, poisoned, resume=True, steps=120, begins_at=80)
+    assert (last.state.lr_scale, last.state.recoveries, last.state.forgiven) == (0.5, 2, 1)
+
+
 def test_a_return_to_the_first_step_stays_in_the_log(tmp_path: Path) -> None:
     with RunLog(tmp_path, tensorboard=False) as log:
         log.write("train", 1, 0.1, {"lr": 1.0})

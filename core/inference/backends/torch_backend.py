@@ -162,6 +162,11 @@ class TorchEvaluator(Evaluator):
             arrays = {name: tensor.cpu().numpy() for name, tensor in outputs.items()}
         return evaluation_of(arrays, self.info.source)
 
+    def close(self) -> None:
+        """Free the net and its graphs, which refer to each other. `evaluate` cannot be called any more."""
+        self._graphs = None
+        vars(self).pop("_net", None)
+
     def evaluate_in_pieces(self, piece: int | None) -> None:
         if self._graphs is not None:
             self._graphs.evaluate_in_pieces(piece)

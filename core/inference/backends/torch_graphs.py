@@ -91,8 +91,8 @@ class GraphedNet:
 
         shape = (size, *self._shape)
         planes = torch.zeros(shape, device=self._device)
+        self._stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.inference_mode(), torch.cuda.stream(self._stream):
-            self._stream.wait_stream(torch.cuda.current_stream(self._device))
             for _ in range(WARM_UPS):
                 self._compute(planes)
             self._stream.synchronize()

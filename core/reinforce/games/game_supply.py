@@ -98,7 +98,7 @@ class LocalGames(GameSupply):
             )
         else:
             self._player.set_net(evaluator, generation)
-        self.close()
+        self._close_net()
         self._net = evaluator
 
     def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
@@ -106,6 +106,11 @@ class LocalGames(GameSupply):
         return self._player.next_game(stop)
 
     def close(self) -> None:
+        if self._player is not None:
+            self._player.close()
+        self._close_net()
+
+    def _close_net(self) -> None:
         if self._net is not None:
             self._net.close()
             self._net = None

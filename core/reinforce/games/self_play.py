@@ -122,6 +122,10 @@ class BaseSelfPlay(ABC):
         Games end in any order: `number` of a record is the place of the game in the order in which
         they began, from 1."""
 
+    def close(self) -> None:
+        """End the threads and processes of the search, but not the evaluator."""
+        return
+
     def finished(self) -> Iterator[GameRecord]:
         """Yield games as they end, without end."""
         while (record := self.next_game(lambda: False)) is not None:
@@ -342,9 +346,12 @@ class SlowSelfPlay(BaseSelfPlay):
         )
 
     def set_net(self, evaluator: Evaluator, generation: int) -> None:
-        self._search.close()
+        self.close()
         self._begin(evaluator)
         self.generation = generation
+
+    def close(self) -> None:
+        self._search.close()
 
     def next_game(self, stop: Callable[[], bool]) -> GameRecord | None:
         if self._playing is None:
@@ -364,7 +371,8 @@ class SlowSelfPlay(BaseSelfPlay):
 
         search, variety = self._search, self.settings.variety
         search.set_game(playing.game)
-        report = search.run(Limits(simulations=self.settings.search.nodes))
+        nodes = self.settings.search.nodes + 1  # the root's own evaluation counts
+        report = search.run(Limits(nodes=nodes))
         self.evaluations += report.evaluations
         self.visits += report.visits
         visited = search.root_visits()

@@ -140,7 +140,7 @@ class PlainPlayer(BatchPlayer):
             return []
         number = next(iter(self._waiting))
         self._search.set_game(self._waiting.pop(number))
-        report = self._search.run(Limits(simulations=self._nodes))
+        report = self._search.run(Limits(nodes=self._nodes + 1))  # the root's own evaluation counts
         self.evaluations += report.evaluations
         assert report.best is not None
         return [(number, report.best)]
@@ -182,7 +182,8 @@ def make_batch_player(
     """
     if nodes == 0:
         return PolicyPlayer(spec, evaluator, rules)
-    choice = search.model_copy(update={"nodes": nodes, "noise": False, "full_share": 1.0})
+    without = {"noise": False, "full_share": 1.0, "fast_nodes": 0}
+    choice = search.model_copy(update={"nodes": nodes, **without})
     if not is_compiled(rules):
         return PlainPlayer(spec, evaluator, choice, rules)
     settings = ReinforceSettings(

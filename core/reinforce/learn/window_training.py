@@ -79,7 +79,8 @@ def newest_games(
 ) -> ReplayWindow:
     """Return the last games of the last generations that have at least `wanted` positions together.
 
-    Games of a store are in the order in which they began. generations: with a store, in order.
+    Games of a store are in the order in which they began; those of a cluster are sorted by player, so that
+    of the oldest generation the games of some players are left out. generations: with a store, in order.
     """
     stores: list[Store] = []
     games: list[NDArray[np.int64]] = []
@@ -234,7 +235,8 @@ class WindowTraining:
         """
         config = self.config(course, tuple(str(store.path) for store in window.stores))
         steps = max(1, course.steps - first_step)
-        config = config.model_copy(update={"log_every": steps, "validate_every": steps})
+        often = {"log_every": steps, "validate_every": steps, "begins_at": first_step}
+        config = config.model_copy(update=often)
         write_whole(self.folder / CONFIG, config.model_dump_json(indent=2))
         source = self._source(window, course, config)
         trainer = TRAINERS.load(config.trainer)(

@@ -160,6 +160,8 @@ class RulesWorkers:
         _end(self._processes)
 
 
+ended = {"cpu_seconds": 0.0}
+"""CPU time of the workers that have ended."""
 _known: weakref.WeakKeyDictionary[Rules, RulesWorkers] = weakref.WeakKeyDictionary()
 
 
@@ -183,6 +185,7 @@ def workers_of(rules: Rules, count: int | None = None) -> RulesWorkers | None:
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:
     """End worker processes without waiting for what they compute."""
+    before = _cpu_of_children()
     for process in processes:
         process.kill()
         for pipe in (process.stdin, process.stdout):
@@ -190,6 +193,12 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
                 _pipe(pipe).close()
         process.wait()
     processes.clear()
+    ended["cpu_seconds"] += _cpu_of_children() - before
+
+
+def _cpu_of_children() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _pipe(pipe: Any) -> BinaryIO:

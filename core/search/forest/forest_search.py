@@ -135,22 +135,20 @@ class ForestSearch(SharedBatches):
         self._noisy = _compiled_settings(own, evaluator, settings, 0.0)
         self._choice = _choice_of(own, settings)
         fast = int(self._choice[0]["fast_nodes"])
+        most = max(settings.nodes, fast)
         table = np.concatenate(
-            [
-                schedule_table(settings.nodes, settings.considered, settings.nodes),
-                schedule_table(fast, settings.considered, settings.nodes),
-            ]
+            [schedule_table(n, settings.considered, most) for n in (settings.nodes, fast)]
         )
         self.forest = new_forest(
             games,
-            cells_of(max(settings.nodes, fast)),
-            max(settings.nodes, fast) + 2,
+            cells_of(most),
+            most + 2,
             settings.max_plies + 1,
             table,
         )
         self.forest.trees["priors"] = MAX_MOVES
         planes = int(np.prod(self.encoder.shape)) if self.encoder.compiled else 0
-        self._batch = new_batch(games, planes, settings.nodes + 2)
+        self._batch = new_batch(games, planes, most + 2)
 
     @property
     def states(self) -> NDArray[np.int64]:

@@ -345,16 +345,19 @@ def chosen_edge(
 @borrowing
 def sampled_edge(f: Forest, i: Number, p: NDArray[np.float64], n: Number, power: float) -> Number:
     """Sample an edge with probability proportional to p ** power."""
-    total = 0.0
+    greatest = 0.0
     for e in range(n):
-        total += p[e] ** power
+        greatest = max(greatest, p[e])
+    total = 0.0
+    for e in range(n):  # of the greatest, because a large power of any p is 0
+        total += (p[e] / greatest) ** power
     left = uniform(f.randoms, i) * total
     last = np.int64(0)
     for e in range(n):
         if p[e] <= 0.0:
             continue
         last = np.int64(e)
-        left -= p[e] ** power
+        left -= (p[e] / greatest) ** power
         if left <= 0.0:
             return last
     return last

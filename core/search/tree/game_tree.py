@@ -443,7 +443,7 @@ class Tree(ReadableTree):
             self._finish_sweep()
             begin_reclaim(self.arrays)
             self._has_garbage = False
-        if not self.reclaim():
+        if self.arrays.state[0]["phase"] == IDLE:
             return False
         self.finish_reclaim()
         return True

@@ -426,6 +426,8 @@ class Trainer(BaseTrainer):
         self.workers.broadcast(list(self._kind.tensors(self.net, self.optimiser).values()))
         if self._average is not None:
             self.workers.broadcast(list(self._average.net.state_dict().values()))
+        if self.state.step == self.config.begins_at:
+            self.state.forgiven, self.state.lr_scale = self.state.recoveries, 1.0
         window: Any = self.state.window
         self._sums, self._auxiliary = Sums(**window), AuxiliaryMeans(self.state.further)
         self._guard = LossGuard(self.config.spike, self.state.usual_loss, self.state.usual_steps)
@@ -450,10 +452,10 @@ class Trainer(BaseTrainer):
         statistics for ever), skip the batch that failed, and halve the learning rate. If the training
         already returned to that checkpoint, its weights are the cause: return to the one before."""
         failed, before = self.state.step, self.state
-        if before.recoveries >= MAX_RECOVERIES:
+        if before.recoveries - before.forgiven >= MAX_RECOVERIES:
             raise DivergedError(
                 f"the loss is not a number or far too great at step {failed}, after "
-                f"{before.recoveries} returns to a checkpoint; start again with a learning rate below "
+                f"{before.recoveries - before.forgiven} returns to a checkpoint; start again with a learning rate below "
                 f"{self.config.lr_max}"
             )
         past = failed + before.data_shift
@@ -464,7 +466,7 @@ class Trainer(BaseTrainer):
         self._load(self._checkpoint)
         state = self.state
         state.returned_to, state.data_shift = state.step, past - state.step
-        state.recoveries = before.recoveries + 1
+        state.recoveries, state.forgiven = before.recoveries + 1, before.forgiven
         state.lr_scale = before.lr_scale * RECOVERY_CUT
         state.seconds = before.seconds
         numbers = {"recoveries": state.recoveries, "lr_scale": state.lr_scale}

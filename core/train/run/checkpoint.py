@@ -56,6 +56,8 @@ class TrainState:
     lr_scale: float = 1.0
     """Factor of the learning rate, reduced by recoveries."""
     recoveries: int = 0
+    forgiven: int = 0
+    """Those of earlier courses (`TrainConfig.begins_at`), which no longer count."""
     seconds: float = 0.0
     """Training time, including the time before the run was resumed."""
     window: dict[str, float] = field(default_factory=dict)

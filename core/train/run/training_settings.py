@@ -271,6 +271,8 @@ class TrainConfig(Recipe):
     data: DataConfig
 
     steps: int = Field(ge=1)
+    begins_at: int = -1
+    """Step at which a new course begins: recoveries before it no longer reduce the learning rate."""
     batch: int = Field(ge=1)
     lr_max: float = Field(gt=0)
     lr_min: float = Field(ge=0)
