@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from variant_ai.core.errors import FenError, SpecError, unknown
 from variant_ai.core.spec.betza import parse_betza
-from variant_ai.core.spec.castling_checks import check_castling, check_shuffle
 from variant_ai.core.spec.catalogue import unknown_fairy_variant
 from variant_ai.core.spec.files.fairy_ini import read_ini
 from variant_ai.core.spec.issues import (
@@ -36,7 +35,9 @@ from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import (
     WALL,
     board_cells,
+    check_castling,
     check_home,
+    check_shuffle,
     royal_letters,
     start_array,
 )

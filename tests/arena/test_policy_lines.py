@@ -52,5 +52,5 @@ def test_a_policy_without_more_lines_says_so(rules: Rules) -> None:
     def one(game: Game) -> list[tuple[int, float]]:
         return [(int(game.legal_moves()[0]), 1.0)]
 
-    with pytest.raises(DataError, match="only 1 different lines"):
+    with pytest.raises(DataError, match="only 1 different line;"):
         list(policy_lines(rules, one, 5, plies=(3.0, 0.0)))
