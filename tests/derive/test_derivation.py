@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -40,7 +41,15 @@ ON_FAIRY = ["coregal", "flipello", "sittuyin"]
 """Variants for which the kernel has no words."""
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+def now(all_of_them: list[Any], *names: str) -> list[Any]:
+    """Parameters of which those with these names belong to every test run and the others, half a minute each,
+    to `make nightly`."""
+    rows = [row if isinstance(row, tuple) else (row,) for row in all_of_them]
+    marks = {True: (), False: (pytest.mark.nightly,)}
+    return [pytest.param(*row, marks=marks[row[0] in names], id=row[0]) for row in rows]
+
+
+@pytest.mark.parametrize("name", now(SHIPPED, "dobutsu", "minixiangqi", "crazyhouse", "xiangqi"))
 def test_shipped_specs_are_found_again(name: str) -> None:
     found = derive(name, positions=40)
     assert found.engine == "kernel", found.why_fairy or found.failure
@@ -62,7 +71,7 @@ def test_shipped_specs_are_found_again(name: str) -> None:
             ours, theirs = shipped.play(ours, moves[text]), derived.play(theirs, same[text])
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", now(OTHERS, "losalamos", "gardner", "hoppelpoppel", "manchu"))
 def test_other_variants_run_in_the_kernel(name: str) -> None:
     found = derive(name, positions=40)
     assert found.engine == "kernel", found.why_fairy or found.failure
@@ -72,22 +81,28 @@ def test_other_variants_run_in_the_kernel(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "ends"),
-    [
-        ("losers", {"checkmate": "win", "wins": [{"lost": "all pieces", "left": 1}]}),
-        ("misere", {"checkmate": "win", "stalemate": "draw"}),
-        ("suicide", {"stalemate": "fewer pieces win", "wins": [{"lost": "all pieces"}]}),
-        ("codrus", {"wins": [{"lost": "K"}]}),
-        ("atomic", {"wins": [{"extinct": "K"}], "explodes": True}),
-        ("threekings", {"wins": [{"extinct": "K", "left": 2}]}),
-        ("extinction", {"wins": [{"extinct": piece} for piece in "PQKBNR"]}),
-        (
-            "racingkings",
-            {"wins": [{"piece": "K", "reaches": "rank 8", "race": True}], "checks": "never"},
-        ),
-        ("jesonmor", {"wins": [{"piece": "N", "reaches": ["e5"], "held": True}]}),
-        ("nocheckatomic", {"wins": [{"extinct": "K"}], "explodes": True, "checks": "ignored"}),
-        ("makpong", {"checked_king": "only captures", "counting": "makruk"}),
-    ],
+    now(
+        [
+            ("losers", {"checkmate": "win", "wins": [{"lost": "all pieces", "left": 1}]}),
+            ("misere", {"checkmate": "win", "stalemate": "draw"}),
+            ("suicide", {"stalemate": "fewer pieces win", "wins": [{"lost": "all pieces"}]}),
+            ("codrus", {"wins": [{"lost": "K"}]}),
+            ("atomic", {"wins": [{"extinct": "K"}], "explodes": True}),
+            ("threekings", {"wins": [{"extinct": "K", "left": 2}]}),
+            ("extinction", {"wins": [{"extinct": piece} for piece in "PQKBNR"]}),
+            (
+                "racingkings",
+                {"wins": [{"piece": "K", "reaches": "rank 8", "race": True}], "checks": "never"},
+            ),
+            ("jesonmor", {"wins": [{"piece": "N", "reaches": ["e5"], "held": True}]}),
+            ("nocheckatomic", {"wins": [{"extinct": "K"}], "explodes": True, "checks": "ignored"}),
+            ("makpong", {"checked_king": "only captures", "counting": "makruk"}),
+        ],
+        "suicide",
+        "threekings",
+        "racingkings",
+        "jesonmor",
+    ),
 )
 def test_ends_of_other_kinds_are_found(name: str, ends: dict[str, object]) -> None:
     found = derive(name, positions=40)
@@ -289,11 +304,14 @@ def test_ends_that_differ_from_the_variant_that_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("name", "left_out"),
-    [
-        ("janggi", []),
-        ("janggicasual", ["facing_kings", "points"]),
-        ("janggitraditional", ["points"]),
-    ],
+    now(
+        [
+            ("janggi", []),
+            ("janggicasual", ["facing_kings", "points"]),
+            ("janggitraditional", ["points"]),
+        ],
+        "janggicasual",
+    ),
 )
 def test_variants_like_a_shipped_one_extend_it(name: str, left_out: list[str]) -> None:
     found = derive(name, positions=200)
