@@ -33,6 +33,14 @@ def command_lines(text: str) -> Iterator[str]:
                 yield line.strip()
 
 
+def anchors(path: Path) -> set[str]:
+    """Anchors of the headings of a document, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title) for title in titles)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in plain}
+
+
 def check(line: str) -> None:
     """Raise AssertionError if command or options do not exist."""
     words = shlex.split(line, comments=True)
@@ -114,8 +122,13 @@ def test_options_in_the_text_exist(path: Path, known_options: set[str]) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names)
 def test_links_in_documents_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
-        if not target.startswith(("http://", "https://", "#")):
-            assert (path.parent / target.partition("#")[0]).exists(), target
+        if target.startswith(("http://", "https://")):
+            continue
+        file, _, anchor = target.partition("#")
+        place = path.parent / file if file else path
+        assert place.exists(), target
+        if anchor and place.suffix == ".md":
+            assert anchor in anchors(place), target
 
 
 @pytest.mark.parametrize("name", COMMANDS)
