@@ -178,8 +178,8 @@ class BackgroundLoader:
 
 
 def has_time_to_look(task: SearchTask, manager: TimeManager, seconds: float) -> bool:
-    """Return True if there is time for one evaluation, which takes `seconds`: always, unless the clock
-    leaves no time for a search, and then up to half of what is left."""
+    """Return True if there is time for one evaluation of `seconds`: always if the clock leaves time for a
+    search, otherwise if it takes at most the share TARGET_CAP of the remaining time."""
     from variant_ai.core.search.move.clock import TARGET_CAP
 
     clock = None if task.go.waits else task.clock

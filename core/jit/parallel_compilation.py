@@ -1,11 +1,10 @@
 """Compiling missing functions in several processes at once.
 
-A search with a net needs about eighty functions, half a minute on one processor. The first process
-that needs a missing function starts a worker for each other processor, seven at most. All of them work on the same
-tasks without a coordinator: each takes a task whose callees are compiled and that no other process
-has locked, and of these the one with the longest chain of callers. So no process holds a lock while
-it waits, and a killed process only leaves its own task undone. The workers end when everything is
-compiled, or with the process that started them.
+The first process that needs a missing function starts a worker for each other processor, seven at
+most. All of them work on the same tasks without a coordinator: each takes a task whose callees are
+compiled and that no other process has locked, and of these the one with the longest chain of callers.
+So no process holds a lock while it waits, and a killed process only leaves its own task undone. The
+workers end when everything is compiled, or with the process that started them.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def plain_search(
         q_unvisited="parent",
         q_unvisited_reduction=search.fpu_reduction,
         noise_epsilon=search.noise_epsilon if search.noise else 0.0,
-        memory_mb=max(16, search.nodes // 8),
+        memory_mb=max(16, search.nodes // 8),  # an eighth of it is for the graph
         seed=seed,
     )
     return Search(spec, evaluator, params, rules=rules)

@@ -6,14 +6,14 @@ from __future__ import annotations
 import os
 import time
 
-from variant_ai.core.rules.fairy.fairy_workers import ended
+from variant_ai.core.rules.fairy.fairy_workers import ended_workers
 
 
 def cpu_seconds() -> float:
     """CPU time of this process and of its children that have ended, but for the workers of rules, in
     seconds."""
     times = os.times()
-    children = times.children_user + times.children_system - ended["cpu_seconds"]
+    children = times.children_user + times.children_system - ended_workers.cpu_seconds
     return times.user + times.system + children
 
 

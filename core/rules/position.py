@@ -123,6 +123,14 @@ def move_extra(move: int) -> int:
     return move >> 22 & 127
 
 
+def is_capture(position: Position, move: int) -> bool:
+    """Return True if a move takes a piece, also en passant; a promotion in place takes none."""
+    kind, target = move_kind(move), move_target(move)
+    if kind in (DROP, CASTLING, PASS) or target == move_origin(move):
+        return False
+    return kind == EN_PASSANT or bool(position["board"][0, target])
+
+
 def move_squares(move: int) -> tuple[int, ...]:
     """Target and origin of a move; only the target of a drop, none of a pass."""
     if move_kind(move) == PASS:

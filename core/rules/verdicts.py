@@ -72,8 +72,9 @@ def kings_on_open_file(spec: VariantSpec, position: Position) -> bool:
     if low < 0 or low % files != high % files:
         return False
     faces = any(piece.faces for piece in spec.pieces.values())
-    walled = not start_walls(spec).isdisjoint(range(low, high, files))
-    return faces and not walled and not position["board"][0, low + files : high : files].any()
+    if not faces or position["board"][0, low + files : high : files].any():
+        return False
+    return start_walls(spec).isdisjoint(range(low, high, files))
 
 
 def progress_plies(spec: VariantSpec, position: Position) -> int:

@@ -45,7 +45,7 @@ from variant_ai.core.search.tree_factory import (
 from variant_ai.core.spec.schema import VariantSpec
 
 VISITS_PER_EVALUATION = 1000
-"""A limit of evaluations also ends a search with so many visits for each of them."""
+"""A search limited by evaluations also ends after this number of visits for each of them."""
 SLICE_SECONDS = 0.004
 """Longest time that the tree thread works without checking for `stop` and the deadline."""
 

@@ -324,19 +324,17 @@ def _hand_issues(spec: VariantSpec, hands: Hands) -> Issues:
     yield from listed_twice(("hands", "order"), hands.order)
     path: Path = ("hands", "promoted")
     returns = _RETURNS.match(hands.promoted)
-    if returns is not None:
-        if returns[1] not in spec.pieces:
-            yield path, unknown("piece", returns[1], list(spec.pieces))
-        elif hands.captured == "leaves the game":
-            return
-        elif returns[1] not in hands.order:
+    if returns is not None and returns[1] not in spec.pieces:
+        yield path, unknown("piece", returns[1], list(spec.pieces))
+    elif hands.captured == "leaves the game":
+        return
+    elif returns is not None:
+        if returns[1] not in hands.order:
             message = f"{returns[1]}, as which promoted pieces return, is missing"
             yield ("hands", "order"), message
         elif any(p.promotes and p.promotes.to == "captured pieces" for p in spec.pieces.values()):
             message = "which pieces have promoted is not known with `to: captured pieces`"
             yield path, f"{message}; accepted: `keeps`"
-    elif hands.captured == "leaves the game":
-        return
     elif hands.promoted == "reverts":
         yield from _revert_issues(spec, hands)
     elif hands.promoted != "keeps":
@@ -348,12 +346,6 @@ def _revert_issues(spec: VariantSpec, hands: Hands) -> Issues:
     """Check that the letter of a captured piece determines what it promoted from."""
     origins: dict[str, str] = {}
     for symbol in spec.pieces:
-        if symbol in origins and symbol not in hands.order and promotion_choices(spec, symbol):
-            message = f"{origins[symbol]} promotes to {symbol}, which promotes again"
-            yield (
-                ("hands", "promoted"),
-                f"`reverts`, and {message}; accepted: `returns as P`, `keeps`",
-            )
         for choice in promotion_choices(spec, symbol):
             if choice in hands.order:
                 message = f"{symbol} promotes to {choice}, which is in `order` itself"
@@ -362,6 +354,11 @@ def _revert_issues(spec: VariantSpec, hands: Hands) -> Issues:
             else:
                 continue
             accepted = f"accepted: `returns as {symbol}`, `keeps`"
+            yield ("hands", "promoted"), f"`reverts`, and {message}; {accepted}"
+    for again in dict.fromkeys(origins.values()):
+        if again in origins and again not in hands.order:
+            message = f"{origins[again]} promotes to {again}, which promotes again"
+            accepted = f"accepted: `returns as {origins[again]}`, `keeps`"
             yield ("hands", "promoted"), f"`reverts`, and {message}; {accepted}"
 
 

@@ -229,8 +229,8 @@ def check_home(spec: VariantSpec) -> Issues:
     counted = spec.rules.counting != "none"
     needed = counted or any(piece.passant for piece in spec.pieces.values())
     if needed and (len(fields) < 4 or fields[2].isdigit()):
-        what = "the counting limit" if counted else "en passant squares"
-        yield ("rules", "start"), f"no field for {what}; write `- -` after the side to move"
+        missing = "the counting limit" if counted else "en passant squares"
+        yield ("rules", "start"), f"no field for {missing}; write `- -` after the side to move"
 
 
 def _missing_kings(spec: VariantSpec, kings: tuple[list[int], list[int]]) -> Issues:

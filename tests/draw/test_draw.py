@@ -15,6 +15,7 @@ from variant_ai.core.draw.shapes import FIGURES, strokes
 from variant_ai.core.errors import SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.position import PROMOTION, make_move
 from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.spec import encoding_hash, load_spec, rules_hash, spec_hash
 from variant_ai.core.spec.schema import Drawing
@@ -54,6 +55,13 @@ def test_every_variant_can_be_drawn(name: str) -> None:
     hands = 2 * len(spec.hands.order) if spec.hands else 0
     assert len(groups) == pieces + hands
     assert "nan" not in ET.tostring(root, encoding="unicode")
+
+
+def test_a_promotion_in_place_has_no_arrow() -> None:
+    rules = make_rules(registry().variant("chess"))
+    arrow = Arrow(make_move(12, 12, PROMOTION, 1))
+    pictures = [board_svg(rules.spec, rules.position(), arrows=a) for a in ([], [arrow])]
+    assert pictures[0] == pictures[1]
 
 
 def test_arrow_ends_on_its_target_from_both_sides() -> None:

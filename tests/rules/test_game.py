@@ -17,6 +17,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import move_kind
 from variant_ai.core.rules.text.notation import uci
+from variant_ai.core.rules.verdicts import ordinal
 from variant_ai.core.spec import VariantSpec
 
 GOLDEN = json.loads(
@@ -289,3 +290,20 @@ def test_a_custom_judge(xiangqi: Rules) -> None:
         game.push_uci(text)
     assert game.outcome() == Outcome(0, "perpetual chase", "because I say so")
     assert move_kind(game.moves[0]) == 0
+
+
+def test_ordinals() -> None:
+    words = [ordinal(n) for n in (3, 7, 11, 12, 13, 21, 22, 23, 24, 111, 121)]
+    assert words == [
+        "third",
+        "7th",
+        "11th",
+        "12th",
+        "13th",
+        "21st",
+        "22nd",
+        "23rd",
+        "24th",
+        "111th",
+        "121st",
+    ]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.fairy.fairy_rules import FairyRules
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import piece_code
@@ -30,6 +31,14 @@ def test_scattered_positions_can_be_played(name: str) -> None:
         assert moves
         if judge is not None and spec.rules.shuffle == "none":
             assert moves == set(judge.legal_moves(fen)), fen
+
+
+def test_rules_that_are_not_compiled() -> None:
+    spec = load_spec(builtin_specs()["minixiangqi"])
+    kernel, slow = make_rules(spec), FairyRules(spec)
+    starts, random = ScatteredStarts(slow), np.random.default_rng(3)
+    fens = {starts.sample(random) for _ in range(6)}
+    assert len(fens) == 6 and all(fen and kernel.position(fen)["kings"].min() >= 0 for fen in fens)
 
 
 def test_the_same_random_numbers_give_the_same_position() -> None:

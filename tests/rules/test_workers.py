@@ -15,7 +15,7 @@ from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy.fairy_workers import (
     TARGET_SECONDS,
     RulesWorkers,
-    ended,
+    ended_workers,
     look_ahead,
     workers_of,
 )
@@ -48,11 +48,11 @@ def test_workers_answer_as_the_rules_do(rules: Rules) -> None:
         assert answer.outcome == own.outcome
         assert answer.moves.tolist() == own.moves.tolist()
     processes = list(workers._processes)
-    before = ended["cpu_seconds"], cpu_seconds()
+    before = ended_workers.cpu_seconds, cpu_seconds()
     workers.close()
     assert all(process.poll() is not None for process in processes)
     # runs of self-play do not count it, because it would come all at once
-    assert ended["cpu_seconds"] > before[0] + 0.1
+    assert ended_workers.cpu_seconds > before[0] + 0.1
     assert cpu_seconds() < before[1] + 0.1
 
 

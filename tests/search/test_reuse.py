@@ -82,6 +82,17 @@ def test_searching_on_while_memory_is_freed(make_search: MakeSearch) -> None:
         assert search.tree.counter("cells") == cells_of(search)
 
 
+def test_room_that_is_made_at_once_is_room(make_search: MakeSearch) -> None:
+    """A small graph is freed within one slice; the search then ended as if nothing had been freed."""
+    search = make_search("crazyhouse")
+    report = search.run(Limits(simulations=50))
+    search.advance(report.best or 0)
+    before = search.tree.counter("node_count")
+    assert search.tree.make_room()
+    assert search.tree.counter("node_count") == len(reachable(search)) < before
+    assert not search.tree.make_room()
+
+
 def test_free_neighbours_are_joined(make_search: MakeSearch) -> None:
     """Blocks of nodes with few moves are joined for nodes with many."""
     search = make_search("crazyhouse")

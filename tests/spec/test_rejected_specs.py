@@ -22,38 +22,43 @@ def written(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "expected"),
+    ("text", "place", "expected"),
     [
-        ("extends: chess960\nrules: {start: ''}\n", 2, "at least two fields"),
+        ("extends: chess960\nrules: {start: ''}\n", "mine.yaml:2", "at least two fields"),
         (
             "extends: chess960\ncastling: {K: {king: '', rook: h1-f1}}\n",
-            2,
+            "mine.yaml:2",
             "is not two squares",
         ),
         (
             "extends: chess\ncastling: {A: {king: e1-g1, rook: h1-f1}, B: {king: e1-c1, rook: a1-d1}}\n",
-            2,
+            "mine.yaml:2",
             "4 sides; accepted: at most 3",
         ),
         (
             "extends: chess\ncastling: null\nrules:\n  start: 4k3/8/8/8/8/8/P7/4K3 w 0 1\n",
-            4,
+            "mine.yaml:4",
             "no field for en passant squares",
         ),
         (
             "extends: crazyhouse\nhands:\n  order: [N, B, R, Q]\n",
-            3,
+            "mine.yaml:3",
             "P, as which promoted pieces return, is missing",
         ),
         (
+            "extends: minishogi\npieces:\n  +P: {promotes: {at: rank 1, to: [X]}}\n  X: {name: imp, moves: K}\n",
+            "minishogi.yaml:19",
+            "P promotes to +P, which promotes again",
+        ),
+        (
             "extends: grand\nhands:\n  order: [P]\n  promoted: returns as P\n",
-            4,
+            "mine.yaml:4",
             "with `to: captured pieces`; accepted: `keeps`",
         ),
     ],
 )
-def test_the_mistake_has_its_line(tmp_path: Path, text: str, line: int, expected: str) -> None:
-    with pytest.raises(SpecError, match=rf"mine\.yaml:{line}:.*{re.escape(expected)}"):
+def test_the_mistake_has_its_line(tmp_path: Path, text: str, place: str, expected: str) -> None:
+    with pytest.raises(SpecError, match=rf"{place}:.*{re.escape(expected)}"):
         load_spec(written(tmp_path, text))
 
 

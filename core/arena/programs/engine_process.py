@@ -49,7 +49,7 @@ MOST_LINES = 100_000
 """Lines that may wait to be read; more are lost, so that an engine that writes without end cannot
 fill memory while the other side thinks."""
 LOOK_EVERY = 0.1
-"""Seconds between two looks whether a search has to hurry."""
+"""Seconds between two checks of `hurried`."""
 
 
 class EngineDiedError(EngineError):
@@ -247,8 +247,8 @@ class EngineProcess(Closing, ABC):
     def _next(self, deadline: float) -> Line | None:
         """Read the next line; None if the deadline passes first. Raises EngineDiedError.
 
-        Lines that wait already are returned even then, so that a busy machine loses none: `Line.at` says
-        whether one came in time. An engine that writes without end would never miss a deadline otherwise.
+        Lines that wait already are returned even then, so that a busy machine loses none. Callers compare
+        `Line.at` with their deadline: an engine that writes without end would never miss it otherwise.
         """
         try:
             line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))

@@ -394,7 +394,7 @@ class XboardPlayer(ProgramPlayer[XboardClient]):
 
     @property
     def _needs_restart(self) -> bool:
-        """Without `ping`, late lines of one game cannot be told from answers in the next."""
+        """Without `ping`, late lines of one game look like answers in the next."""
         return self._game_began and self.client.features.get("ping") != "1"
 
     def _new_game(self, game: Game) -> None:

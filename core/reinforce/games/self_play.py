@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,6 @@ class BaseSelfPlay(ABC):
         self.next_number = first_game
         self._done = done
         self._earlier: deque[GameRecord] = deque(maxlen=BRANCHES)
-        self._scattered = ScatteredStarts(self.rules)
         self._begin(evaluator)
 
     @abstractmethod
@@ -169,6 +169,10 @@ class BaseSelfPlay(ABC):
             if game.outcome() is None:
                 return game
         raise AssertionError("the start position ends the game")
+
+    @cached_property
+    def _scattered(self) -> ScatteredStarts:
+        return ScatteredStarts(self.rules)
 
     def _start_of(self, game: Game) -> str | None:
         """FEN of the start of a game, as records have it: None for that of the spec."""

@@ -28,16 +28,12 @@ from variant_ai.core.rules.fairy.fairy_states import (
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, spec_settings
 from variant_ai.core.rules.interface import Outcome, Rules
 from variant_ai.core.rules.position import (
-    CASTLING,
-    DROP,
-    EN_PASSANT,
     MAX_CLOCK,
     PASS,
     Position,
     add_last_move,
+    is_capture,
     move_kind,
-    move_origin,
-    move_target,
     position_key,
 )
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
@@ -318,10 +314,7 @@ class FairyRules(Rules):
         return Outcome(winner, "perpetual chase", f"{ordinal(rule.fold)} occurrence, {chases}")
 
     def _resets_clock(self, position: Position, move: int) -> bool:
-        kind, target = move_kind(move), position["board"][0, move_target(move)]
-        captured = kind not in (DROP, CASTLING, PASS) and (kind == EN_PASSANT or target != 0)
-        captured = captured and move_origin(move) != move_target(move)  # a promotion in place
-        counts = captured and "captures" in self.spec.rules.no_progress.reset
+        counts = "captures" in self.spec.rules.no_progress.reset and is_capture(position, move)
         return counts or mover_resets(self.types, position, move)
 
     def _reject_unplayable(self, position: Position, state: State, text: str) -> None:

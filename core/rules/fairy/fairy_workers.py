@@ -21,6 +21,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -160,8 +161,14 @@ class RulesWorkers:
         _end(self._processes)
 
 
-ended = {"cpu_seconds": 0.0}
-"""CPU time of the workers that have ended."""
+@dataclass
+class EndedWorkers:
+    """CPU time of the workers of this process that have ended."""
+
+    cpu_seconds: float = 0.0
+
+
+ended_workers = EndedWorkers()
 _known: weakref.WeakKeyDictionary[Rules, RulesWorkers] = weakref.WeakKeyDictionary()
 
 
@@ -193,7 +200,7 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
                 _pipe(pipe).close()
         process.wait()
     processes.clear()
-    ended["cpu_seconds"] += _cpu_of_children() - before
+    ended_workers.cpu_seconds += _cpu_of_children() - before
 
 
 def _cpu_of_children() -> float:

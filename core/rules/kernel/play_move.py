@@ -1,8 +1,8 @@
 """Moves played on a position, with an incremental key.
 
-The key (Zobrist) covers board, side, hands, castling rights and their homes, the e.p. square (set only if a capture
-is possible there), and the checks left to win. Promoted pieces are types of their own, so they
-differ in it. All key arithmetic stays uint64: numba makes it signed if it is mixed with int64.
+The key (Zobrist) covers board, side, hands, castling rights and the squares of their kings and rooks,
+the e.p. square (set only if a capture is possible there), and the checks left to win. Promoted pieces
+are types of their own, so they differ in it. All key arithmetic stays uint64: numba makes it signed if it is mixed with int64.
 """
 
 from __future__ import annotations

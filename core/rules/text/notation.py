@@ -21,11 +21,11 @@ from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
     CASTLING,
     DROP,
-    EN_PASSANT,
     PASS,
     PROMOTION,
     TURNED,
     Position,
+    is_capture,
     move_argument,
     move_extra,
     move_kind,
@@ -189,9 +189,7 @@ class SanNotation(Notation):
                 and types.all[piece_type(int(board[move_origin(other)]))].base == base
             ):
                 rivals.append(move_origin(other))
-        captures = kind == EN_PASSANT or (
-            board[move_target(move)] != 0 and move_target(move) != origin
-        )
+        captures = is_capture(position, move)
         is_pawn = base == lexicon.pawn
         same_file = any(rival % files == origin % files for rival in rivals)
         same_rank = any(rival // files == origin // files for rival in rivals)
