@@ -13,6 +13,7 @@ from variant_ai.core.train.pictures.canvas import GREY, new_figure, printable, s
 def draw_ladder(record: LadderRecord, path: Path) -> None:
     """Draw a ladder into an SVG file. Outside players are dotted lines at their Elo."""
     import matplotlib
+    from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(8, 5)
     axes = figure.subplots()
@@ -39,6 +40,7 @@ def draw_ladder(record: LadderRecord, path: Path) -> None:
                 fontsize=7,
                 color=GREY,
             )
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("generation")
     axes.set_ylabel("Elo above generation 0, with 95 % interval")
     tidy(axes)
