@@ -38,11 +38,13 @@ the most visited first); empty without a search."""
 
 
 def whole_weights(moves: Sequence[int], shares: NDArray[np.float64]) -> PlyVisits:
-    """Write a policy target in whole numbers that add up to FULL_WEIGHT; moves whose share rounds to
-    nothing are left out. moves: move integers. shares [M]: of each move, adding up to 1."""
-    weights = np.rint(shares * FULL_WEIGHT).astype(np.int64)
-    best = int(weights.argmax())
-    weights[best] += FULL_WEIGHT - int(weights.sum())
+    """Write a policy target in whole numbers that add up to FULL_WEIGHT: rounded down, and one more for
+    those with the largest remainders. Moves left with nothing are left out. moves: M move integers.
+    shares [M]: of each move, adding up to 1."""
+    exact = shares * FULL_WEIGHT
+    weights = np.floor(exact).astype(np.int64)
+    rest = max(FULL_WEIGHT - int(weights.sum()), 0)
+    weights[np.argsort(weights - exact, kind="stable")[:rest]] += 1
     return tuple(
         (move, weight) for move, weight in zip(moves, weights.tolist(), strict=True) if weight > 0
     )

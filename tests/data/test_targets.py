@@ -10,8 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from variant_ai.core.data.game_record import (
+    FULL_WEIGHT,
     MATE,
     TRAINS_POLICY,
     TRAINS_VALUE,
@@ -19,6 +22,7 @@ from variant_ai.core.data.game_record import (
     Labels,
     PlyVisits,
     Result,
+    whole_weights,
 )
 from variant_ai.core.data.sample.mixture import MixedSampler
 from variant_ai.core.data.sample.sampler import Sampler
@@ -285,3 +289,12 @@ def test_values_of_scores_are_odd_and_monotonic() -> None:
     assert values[0] == -1 and values[7] == 1 and values[3] == 0 and np.isnan(values[8])
     assert (np.diff(values[:7]) > 0).all() and np.abs(values[1:7]).max() <= 1
     assert values[1] == pytest.approx(-values[5])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=50), st.integers(1, 60))
+def test_whole_weights_add_up_and_differ_by_less_than_one(parts: list[float], times: int) -> None:
+    shares = np.array(parts * times) + 1e-9
+    shares /= shares.sum()
+    weights = dict(whole_weights(range(len(shares)), shares))
+    assert sum(weights.values()) == FULL_WEIGHT
+    assert all(abs(weights.get(i, 0) - FULL_WEIGHT * share) < 1.001 for i, share in enumerate(shares))
