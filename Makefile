@@ -12,10 +12,11 @@ JOBS ?= auto
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help install train test nightly lint format docs manual web wheel release check clean
+.PHONY: help install engine train test nightly lint format docs manual web wheel release check clean
 
 help:
 	@echo "make install                 set up .venv with everything, experiments included"
+	@echo "make engine                  set up .venv for playing alone: without PyTorch, a third of the size"
 	@echo "make train VARIANT=xiangqi   train on the games that come with the variant"
 	@echo "make test                    run the tests"
 	@echo "make nightly                 run the tests that take a minute or more each"
@@ -42,6 +43,11 @@ $(READY): pyproject.toml experiments/pyproject.toml constraints.txt
 	@echo "compiling for this machine, once" >&2
 	-@$(BIN)/variant-ai doctor >/dev/null
 	@touch $@
+
+engine:
+	@$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -r requirements-engine.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
 
 train: $(READY)
 	@$(BIN)/variant-ai train --variant $(VARIANT) $(ARGS)

@@ -325,12 +325,14 @@ def reported_errors() -> Iterator[None]:
     With `VARIANT_AI_DEBUG=1` they keep their traceback.
     """
     from variant_ai.core.errors import SpecError, VariantAIError
+    from variant_ai.core.system.missing_packages import missing_packages_explained
 
     if os.environ.get("VARIANT_AI_DEBUG"):
         yield
         return
     try:
-        yield
+        with missing_packages_explained():
+            yield
     except SpecError as error:  # several problems are on several lines
         raise CommandError(str(error).replace("\n", "; ")) from error
     except VariantAIError as error:

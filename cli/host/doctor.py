@@ -25,6 +25,7 @@ from variant_ai.cli.common.console import (
     print_json,
 )
 from variant_ai.core.errors import EngineError, SpecError, VariantAIError
+from variant_ai.core.system.missing_packages import TRAINING, how_to_install
 from variant_ai.core.system.text_tables import WIDTH, counted
 
 DISTRIBUTION = "variant-ai"
@@ -145,6 +146,7 @@ def _check_packages() -> Iterator[Check]:
         return
     yield Check(DISTRIBUTION, "ok", f"{version(DISTRIBUTION)} in {Path(__file__).parents[2]}")
     versions: list[str] = []
+    left_out: list[str] = []
     for requirement in map(Requirement, needed):
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
@@ -152,7 +154,11 @@ def _check_packages() -> Iterator[Check]:
         try:
             found = version(requirement.name)
         except PackageNotFoundError:
-            yield Check("package", "problem", f"{requirement.name} is missing", f"run {command}")
+            if requirement.name in TRAINING:
+                left_out.append(requirement.name)
+            else:
+                found = f"{requirement.name} is missing"
+                yield Check("package", "problem", found, f"run {command}")
             continue
         if requirement.specifier.contains(found, prereleases=True):
             versions.append(f"{requirement.name} {found}")
@@ -160,6 +166,9 @@ def _check_packages() -> Iterator[Check]:
             problem = f"{requirement.name} {found} is not {requirement.specifier}"
             yield Check("package", "problem", problem, f"run {command}")
     yield Check("packages", "ok", ", ".join(versions))
+    if left_out:
+        found = f"{', '.join(left_out)}: not installed; nets can be played, but not trained"
+        yield Check("training", "note", found, f"to train, run `{how_to_install(left_out[0])}`")
 
 
 def _check_imports(broken: set[str]) -> Iterator[Check]:
@@ -169,6 +178,8 @@ def _check_imports(broken: set[str]) -> Iterator[Check]:
             importlib.import_module(name)
         except Exception as error:
             broken.add(name)
+            if isinstance(error, ModuleNotFoundError) and error.name == name:
+                continue  # reported with the packages
             yield Check(
                 "import",
                 "problem",
@@ -351,7 +362,7 @@ def _check_nets(broken: set[str]) -> Iterator[Check]:
 def _check_variants(seconds: float, broken: set[str]) -> Iterator[Check]:
     from variant_ai.plugins import registry
 
-    if broken & {"numpy", "numba", "pyffish", "torch"}:
+    if broken & {"numpy", "numba", "pyffish"}:
         yield Check("self-test", "note", "not run", "fix the imports above first")
         return
     from variant_ai.core.testing.variant_check import check_variant

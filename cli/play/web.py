@@ -12,7 +12,7 @@ import click
 
 from variant_ai import __version__
 from variant_ai.cli.common.console import COUNT, FiniteRange, examples, note
-from variant_ai.core.errors import SettingError, VariantAIError
+from variant_ai.core.errors import SettingError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -179,16 +179,10 @@ def _run(
     import asyncio
     import contextlib
 
-    try:
-        from variant_ai.core.web.web_server import make_app, serve
-        from variant_ai.core.web.work_room import WorkRoom
-        from variant_ai.core.web.worker_process import python_command
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "websockets"):
-            raise
-        raise VariantAIError(
-            f"the page needs {error.name}; install it with: pip install 'variant-ai[web]'"
-        ) from None
+    from variant_ai.core.web.web_server import make_app, serve
+    from variant_ai.core.web.work_room import WorkRoom
+    from variant_ai.core.web.worker_process import python_command
+
     listening = _listen(settings.host, settings.port)
     port = listening.getsockname()[1]
     address = _address(settings, port)

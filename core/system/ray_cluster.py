@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system.interrupts import handlers_kept
+from variant_ai.core.system.missing_packages import missing_packages_explained
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,12 +32,8 @@ def connect(address: str) -> Any:
 
     Raises VariantAIError if Ray is not installed or there is no cluster at the address.
     """
-    try:
+    with missing_packages_explained():
         import ray
-    except ImportError:
-        raise VariantAIError(
-            "Ray is not installed; install it with: pip install 'variant-ai[ray]'"
-        ) from None
     if ray.is_initialized():
         return ray
     try:

@@ -16,19 +16,17 @@ from __future__ import annotations
 
 import random
 
-from variant_ai.core.errors import VariantAIError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.missing_packages import missing_packages_explained
 from variant_ai.core.testing.random_games import STYLES, preferred_moves
 
-try:
+with missing_packages_explained():
     from hypothesis import note
     from hypothesis import strategies as st
-except ImportError as error:
-    raise VariantAIError("strategies need Hypothesis: pip install 'variant-ai[testing]'") from error
 
 MAX_PLIES = 80
 _DAMAGE = "/0129KkPpQx+~*[]-–é\0 "

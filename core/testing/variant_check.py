@@ -85,8 +85,10 @@ def check_export(spec: VariantSpec) -> Report:
     spec."""
     import onnxruntime
 
-    from variant_ai.core.nets.onnx_export import INPUT, OUTPUTS, export_onnx
-
+    try:
+        from variant_ai.core.nets.onnx_export import INPUT, OUTPUTS, export_onnx
+    except ModuleNotFoundError as error:
+        return Report("net", spec.variant, skipped=f"{error.name} is not installed")
     report = Report("net", spec.variant)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
@@ -132,9 +134,12 @@ def check_variant(rules: Rules, seconds: float) -> Report:
 
 
 def _network(rules: Rules, encoder: Encoder) -> str:
-    """Run a network on the start position; return what is wrong with its outputs, or nothing."""
-    import torch
-
+    """Run a network on the start position; return what is wrong with its outputs, or nothing. Without
+    torch there is nothing to run."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return ""
     planes = torch.from_numpy(encoder.planes(rules.position()))
     with torch.inference_mode():
         value, policy = _small_net(encoder).build().eval()(planes)

@@ -297,4 +297,6 @@ def test_whole_weights_add_up_and_differ_by_less_than_one(parts: list[float], ti
     shares /= shares.sum()
     weights = dict(whole_weights(range(len(shares)), shares))
     assert sum(weights.values()) == FULL_WEIGHT
-    assert all(abs(weights.get(i, 0) - FULL_WEIGHT * share) < 1.001 for i, share in enumerate(shares))
+    assert all(
+        abs(weights.get(i, 0) - FULL_WEIGHT * share) < 1.001 for i, share in enumerate(shares)
+    )

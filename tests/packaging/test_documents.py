@@ -104,7 +104,7 @@ def known_options() -> set[str]:
         for path in scripts
         for option in re.findall(r'"(--[a-z][a-z-]*)"', path.read_text(encoding="utf-8"))
     }
-    others = {"--help", "--nproc-per-node", "--doctest-modules"}
+    others = {"--help", "--no-deps", "--nproc-per-node", "--doctest-modules"}
     return {*options_of(cli), *ours, *others}
 
 

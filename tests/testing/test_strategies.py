@@ -66,7 +66,9 @@ def test_without_hypothesis_it_says_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert done.returncode == 1
-    wanted = "VariantAIError: strategies need Hypothesis: pip install 'variant-ai[testing]'"
+    wanted = (
+        "VariantAIError: this needs hypothesis; install it with: pip install 'variant-ai[testing]'"
+    )
     assert wanted in done.stderr
 
 

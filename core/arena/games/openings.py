@@ -31,6 +31,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled, random_start, shuffled_start
 from variant_ai.core.rules.text.notation import UciNotation
+from variant_ai.core.system.missing_packages import missing_packages_explained
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -415,12 +416,8 @@ def _book_line(rules: Rules, book: BookMoves, plies: int, chance: random.Random)
 
 
 def _open_book(path: Path) -> MemoryMappedReader:
-    try:
+    with missing_packages_explained():
         from chess.polyglot import open_reader
-    except ModuleNotFoundError as error:
-        raise DataError(
-            f"{path}: reading a Polyglot book needs python-chess; install variant-ai[books]"
-        ) from error
     try:
         return open_reader(path)
     except OSError as error:

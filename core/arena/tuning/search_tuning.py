@@ -30,11 +30,12 @@ from numpy.typing import NDArray
 from variant_ai.core.arena.tables.elo import Estimate, Tally, cautious_variance, estimate
 from variant_ai.core.arena.tables.sprt import SprtStatus
 from variant_ai.core.arena.tuning.surrogate import Surrogate
-from variant_ai.core.errors import SettingError, VariantAIError
+from variant_ai.core.errors import SettingError
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec.declared_setting import Setting
 from variant_ai.core.spec.search_settings import setting
 from variant_ai.core.system.files import first_settings
+from variant_ai.core.system.missing_packages import missing_packages_explained
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -397,12 +398,8 @@ class Tuner:
             )
 
     def _open(self) -> Study:
-        try:
+        with missing_packages_explained():
             import optuna
-        except ImportError as error:
-            raise VariantAIError(
-                "tuning needs optuna and scipy: pip install 'variant-ai[tune]'"
-            ) from error
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         study = optuna.create_study(
             storage=f"sqlite:///{(self.folder / STORAGE).resolve()}",

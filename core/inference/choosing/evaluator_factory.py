@@ -25,6 +25,7 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.model_file import PRECISIONS, find_model_file
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.spec.schema import SPEC_PLANES
+from variant_ai.core.system.missing_packages import missing_packages_explained
 
 AUTO, CHECK, MATERIAL, UNIFORM, RANDOM = "auto", "check", "material", "uniform", "random"
 WITHOUT_NET = (MATERIAL, UNIFORM, RANDOM)
@@ -191,7 +192,8 @@ def make_openvino(request: EvaluatorRequest) -> Evaluator:
 
 def make_torch(request: EvaluatorRequest) -> Evaluator:
     """Make a torch evaluator of a run directory, a checkpoint or an ONNX file."""
-    from variant_ai.core.inference.backends.torch_backend import TorchEvaluator
+    with missing_packages_explained():
+        from variant_ai.core.inference.backends.torch_backend import TorchEvaluator
 
     return TorchEvaluator.load(
         request.need_model("torch"),
