@@ -1,4 +1,4 @@
-"""Packages that an installation may lack: those of training, and those of extras."""
+"""Packages that may be missing: those of training, and those of extras."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from variant_ai.core.errors import VariantAIError
 
 TRAINING = ("torch", "safetensors", "tensorboard", "matplotlib")
-"""What an installation that only plays leaves out (`requirements-engine.txt`)."""
+"""Packages that an installation for playing alone leaves out (`requirements-engine.txt`)."""
 EXTRAS = {
     "books": ("chess",),
     "ray": ("ray",),
