@@ -50,6 +50,7 @@ class Factories(Generic[T]):
         self.kind = kind
         self._interface = interface
         self._targets: dict[str, Target] = dict(builtin)
+        self._plugins: dict[str, str] = {}
         self.builtin = tuple(builtin)
         """Names of those that come with the project."""
 
@@ -57,11 +58,12 @@ class Factories(Generic[T]):
     def names(self) -> tuple[str, ...]:
         return tuple(self._targets)
 
-    def register(self, name: str, target: Target) -> None:
-        """Add one. Raises PluginError if another has the name."""
+    def register(self, name: str, target: Target, plugin: str = "") -> None:
+        """Add one; `plugin`: whose it is, for messages. Raises PluginError if another has the name."""
         if self._targets.get(name, target) != target:
             raise PluginError(f"the {self.kind} {name!r} already exists; choose another name")
         self._targets[name] = target
+        self._plugins[name] = plugin
 
     def added(self) -> dict[str, str]:
         """Name -> target of those that were added as texts: another process, which looks for no
@@ -83,28 +85,30 @@ class Factories(Generic[T]):
             loaded: Callable[..., T] = pkgutil.resolve_name(target)
         except VariantAIError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if name in self.builtin:
                 raise
             raise PluginError(
-                f"cannot load the {self.kind} {name!r} from {target!r}: "
+                f"{self._whose(name)}cannot load the {self.kind} {name!r} from {target!r}: "
                 f"{type(error).__name__}: {error}"
             ) from error
         return loaded if name in self.builtin else self._checked(name, loaded)
 
+    def _whose(self, name: str) -> str:
+        """Return the first words of a message about something of a plugin."""
+        return f"plugin {self._plugins[name]!r}: " if self._plugins.get(name) else ""
+
     def _checked(self, name: str, factory: Callable[..., T]) -> Callable[..., T]:
-        """Return the factory of a plugin; if it is a function, wrapped so that its results are checked.
+        """Return the factory of a plugin, wrapped so that its errors and results are checked.
         Raises PluginError if it is no factory of this kind."""
         if not self._interface:
             return factory
         wanted = pkgutil.resolve_name(self._interface)
-        start = f"the {self.kind} {name!r} of {self._targets[name]!r}"
-        if isinstance(factory, type):
-            if not issubclass(factory, wanted):
-                raise PluginError(
-                    f"{start} is the class {factory.__name__}, not a {wanted.__name__} class"
-                )
-            return factory
+        start = f"{self._whose(name)}the {self.kind} {name!r} of {self._targets[name]!r}"
+        if isinstance(factory, type) and not issubclass(factory, wanted):
+            raise PluginError(
+                f"{start} is the class {factory.__name__}, not a {wanted.__name__} class"
+            )
         if not callable(factory):
             raise PluginError(
                 f"{start} is a {type(factory).__name__}, not a {wanted.__name__} class"
@@ -112,7 +116,14 @@ class Factories(Generic[T]):
 
         @functools.wraps(factory)
         def make(*args: Any, **options: Any) -> T:
-            made = factory(*args, **options)
+            try:
+                made = factory(*args, **options)
+            except (VariantAIError, MemoryError):
+                raise
+            except (Exception, SystemExit) as error:
+                raise PluginError(
+                    f"{start} cannot be made: {type(error).__name__}: {error}"
+                ) from error
             if not isinstance(made, wanted):
                 raise PluginError(f"{start} made a {type(made).__name__}, not a {wanted.__name__}")
             return made

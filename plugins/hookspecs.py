@@ -22,7 +22,7 @@ import pkgutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import pluggy
 
@@ -44,6 +44,8 @@ API_VERSION = 2
 `register_trainers`, `register_protocols`, `VariantEntry.model`."""
 ACCEPTED_VERSIONS = (1, 2)
 """Plugins written for these are loaded."""
+
+N = TypeVar("N")
 
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
@@ -110,6 +112,13 @@ class LazyEntry(Entry):
         article = "an" if kind.__name__[0] in "AEIO" else "a"
         raise self.error(noun, f"is a {type(made).__name__}, not {article} {kind.__name__}")
 
+    def _named(self, noun: str, made: N) -> N:
+        """Return a thing that must have a name. Raises PluginError."""
+        name = getattr(made, "name", None)
+        if not (isinstance(name, str) and name):
+            raise self.error(noun, f"has name = {name!r}, not a text")
+        return made
+
     def error(self, noun: str, problem: str) -> PluginError:
         """Error about the target, which should be a `noun`."""
         return PluginError(
@@ -145,9 +154,13 @@ class ReaderEntry(VariantsEntry):
     def make(self) -> GameReader:
         """The reader. Raises PluginError if it cannot be made or is not a GameReader."""
         from variant_ai.core.data.read.game_reader import GameReader
+        from variant_ai.plugins.guarded import GuardedReader
 
         reader: GameReader = self.made("reader", GameReader)
-        return reader
+        extensions: object = getattr(reader, "extensions", None)
+        if not isinstance(extensions, (tuple, list)):
+            raise self.error("reader", f"has extensions = {extensions!r}, not a tuple of texts")
+        return GuardedReader(self._named("reader", reader), self.plugin)
 
 
 class NotationEntry(VariantsEntry):
@@ -156,9 +169,10 @@ class NotationEntry(VariantsEntry):
     def make(self) -> Notation:
         """The notation. Raises PluginError if it cannot be made or is not a Notation."""
         from variant_ai.core.rules.text.notation import Notation
+        from variant_ai.plugins.guarded import GuardedNotation
 
         notation: Notation = self.made("notation", Notation)
-        return notation
+        return GuardedNotation(self._named("notation", notation), self.plugin)
 
 
 class NetworkEntry(LazyEntry):
@@ -167,13 +181,14 @@ class NetworkEntry(LazyEntry):
     def make(self) -> NetworkBuilder:
         """The builder. Raises PluginError if it cannot be made or is not a builder."""
         from variant_ai.core.nets import NetworkBuilder
+        from variant_ai.core.nets.interface import problem_of_builder
 
         made: NetworkBuilder = self.made("net", NetworkBuilder)
-        missing = [word for word in NetworkBuilder.__annotations__ if not hasattr(made, word)]
-        if missing:
-            raise self.error("net", f"is a builder without {', '.join(missing)}")
-        if made.name != self.name:  # checkpoints know the net by it
-            raise self.error("net", f"is a builder that calls itself {made.name!r}")
+        problem = problem_of_builder(made)
+        if not problem and made.name != self.name:  # checkpoints know the net by it
+            problem = f"is a builder that calls itself {made.name!r}"
+        if problem:
+            raise self.error("net", problem)
         return made
 
 
@@ -213,6 +228,10 @@ class EvaluatorEntry(LazyEntry):
         from variant_ai.core.inference import Evaluator
 
         evaluator: Evaluator = self.made("evaluator", Evaluator, request)
+        needed = ("planes_shape", "actions", "info")
+        missing = [word for word in needed if not hasattr(evaluator, word)]
+        if missing:
+            raise self.error("evaluator", f"has no {', '.join(missing)}")
         return evaluator
 
 

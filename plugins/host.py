@@ -17,6 +17,7 @@ import importlib.metadata
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,8 +40,10 @@ from variant_ai.plugins.hookspecs import (
     API_VERSION,
     GROUP,
     HOOKS,
+    CommandEntry,
     EncoderEntry,
     Entry,
+    EvaluatorEntry,
     Hooks,
     LazyEntry,
     VariantEntry,
@@ -48,6 +51,7 @@ from variant_ai.plugins.hookspecs import (
     hookimpl,
 )
 
+SKIPPED = "plugin {!r} skipped: {}"
 OWN_DISTRIBUTION = "variant-ai"
 SHIPPED_SPECS, USER_SPECS = "specs", "user-specs"
 """Names of the host's own plugins, for specs that no plugin claims."""
@@ -154,13 +158,13 @@ class PluginHost:
                     plugin = point.load()
             except (Exception, SystemExit) as error:
                 if self._is_new(name, version, distribution):
-                    self._report(name, f"cannot be imported: {_in_words(error)}")
+                    self._report(name, f"cannot be imported: {_in_words(error)}", template=SKIPPED)
                 continue
             self.register(plugin, name, version, distribution)
         found = {point.name for point in entry_points}
         for name in sorted((wanted or set()) - found):
             self._infos[name] = PluginInfo(name, "", "")
-            self._report(name, "is named in VARIANT_AI_PLUGINS but not installed")
+            self._report(name, "is named in VARIANT_AI_PLUGINS but not installed", template=SKIPPED)
 
     def register(
         self,
@@ -181,6 +185,7 @@ class PluginHost:
             self._report(
                 name,
                 f"was written for another plugin API: it {says}, this is version {API_VERSION}",
+                template=SKIPPED,
             )
             return False
         try:
@@ -190,7 +195,7 @@ class PluginHost:
         except (pluggy.PluginValidationError, TypeError, ValueError) as error:
             if self._manager.has_plugin(name):
                 self._manager.unregister(name=name)
-            self._report(name, f"does not fit the hooks: {_in_words(error)}")
+            self._report(name, f"does not fit the hooks: {_in_words(error)}", template=SKIPPED)
             return False
         self._collected.clear()
         for hook in HOOKS:
@@ -209,9 +214,7 @@ class PluginHost:
         self._infos[name] = PluginInfo(name, version, distribution)
         return True
 
-    def _report(
-        self, name: str, problem: str, *, template: str = "plugin {!r} skipped: {}"
-    ) -> None:
+    def _report(self, name: str, problem: str, *, template: str = "plugin {!r}: {}") -> None:
         """Keep a plugin's problem and log it once; `template` is the format of the message."""
         info = self._infos[name]
         if problem in info.problem:
@@ -219,6 +222,21 @@ class PluginHost:
         message = f"{info.problem}; {problem}" if info.problem else problem
         self._infos[name] = dataclasses.replace(info, problem=message)
         _log.warning("%s", template.format(name, problem))
+
+    def blame(self, error: BaseException) -> str:
+        """Return a sentence about the plugin in whose code an error was raised; empty if in none."""
+        packages = {
+            target.partition(".")[0].partition(":")[0]: entry.plugin
+            for entries in self._collected.values()
+            for entry in entries
+            if (target := getattr(entry, "target", "")) and not self._infos[entry.plugin].own
+        }
+        for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+            package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            if package in packages:
+                place = f"{frame.f_code.co_filename}:{line}"
+                return f"plugin {packages[package]!r} failed at {place}: {_in_words(error)}"
+        return ""
 
     def registered(self) -> dict[str, dict[str, list[str]]]:
         """Plugin name -> hook's noun (`variants`, `readers`, …) -> names that it registered."""
@@ -239,7 +257,7 @@ class PluginHost:
         return [entry for entry in cached if isinstance(entry, kind)]
 
     def _collect(self, hook: str, kind: type[Entry]) -> list[Entry]:
-        entries: dict[str, Entry] = {}
+        entries: dict[tuple[str, str], Entry] = {}
         paths: set[Path] = set()
         noun = hook.removeprefix("register_")
         plugins = self._manager.list_name_plugin()
@@ -272,17 +290,18 @@ class PluginHost:
                     if path in paths:
                         continue
                     paths.add(path)
-                first = entries.get(entry.name)
+                sort = entry.kind if isinstance(entry, EncoderEntry) else ""
+                first = entries.get((sort, entry.name))
                 if isinstance(entry, VariantEntry) and not self._infos[name].own:
                     shipped = builtin_specs().get(entry.name)
                     if shipped is not None and path != shipped.resolve():
                         message = f"{entry.path} was left out; {shipped} counts"
                         self._report(name, f"variant {entry.name!r}: {message}")
                         continue
-                if entry.name in own:
+                if (sort, entry.name) in own:
                     self._report(name, f"{noun} {entry.name!r} is the project's own already")
                 elif first is None:
-                    entries[entry.name] = dataclasses.replace(entry, plugin=name)
+                    entries[sort, entry.name] = dataclasses.replace(entry, plugin=name)
                 elif isinstance(entry, VariantEntry) and isinstance(first, VariantEntry):
                     # two files: the message names the files, not the plugin that found them
                     message = (
@@ -301,19 +320,20 @@ class PluginHost:
         self._reserved[hook] = frozenset(names)
         self._collected.pop(hook, None)
 
-    def _own_names(self, hook: str) -> frozenset[str]:
-        """Names of this hook's kind that the project has without registering them."""
+    def _own_names(self, hook: str) -> frozenset[tuple[str, str]]:
+        """Kind of encoder (elsewhere empty) and name of what the project has without registering it."""
         if hook in FACTORIES:
-            return frozenset(n for table in FACTORIES[hook].values() for n in table.builtin)
+            return frozenset((kind, n) for kind, t in FACTORIES[hook].items() for n in t.builtin)
+        names: Iterable[str] = self._reserved.get(hook, ())
         if hook == "register_networks":
             from variant_ai.core.nets import core_networks
 
-            return frozenset(core_networks())
-        if hook == "register_evaluators":
+            names = core_networks()
+        elif hook == "register_evaluators":
             from variant_ai.core.inference.choosing.evaluator_factory import CHECK, NAMES
 
-            return frozenset({CHECK, *NAMES})
-        return self._reserved.get(hook, frozenset())
+            names = (CHECK, *NAMES)
+        return frozenset(("", name) for name in names)
 
 
 def _checked(entry: E) -> E:
@@ -330,6 +350,11 @@ def _checked(entry: E) -> E:
 
     name: object = entry.name
     require("name", isinstance(name, str) and name, "a text that is not empty")
+    if isinstance(entry, EvaluatorEntry):  # `NAME@PRECISION`, `check:A,B`
+        require("name", not set(entry.name) & set("@:,"), "a name without @ : and ,")
+    if isinstance(entry, CommandEntry):
+        words = entry.name.split() == [entry.name] and not entry.name.startswith("-")
+        require("name", words, "one word that does not begin with -")
     changes: dict[str, Any] = {}
     for field in ("path", "sample", "model") if isinstance(entry, VariantEntry) else ():
         value = getattr(entry, field)

@@ -208,7 +208,7 @@ class Registry(PluginHost):
             for entry in self._entries(hook, LazyEntry):
                 kind = entry.kind if isinstance(entry, EncoderEntry) else ""
                 try:
-                    kinds[kind].register(entry.name, entry.target)
+                    kinds[kind].register(entry.name, entry.target, entry.plugin)
                 except PluginError as error:
                     self._report(entry.plugin, str(error))
         NETWORKS.update({name: entry.make for name, entry in self.networks.items()})

@@ -341,13 +341,22 @@ def reported_errors() -> Iterator[None]:
         raise
     except OSError as error:
         raise CommandError(_os_message(error)) from error
-    except (MemoryError, RuntimeError) as error:
-        if not _is_out_of_memory(error):
+    except Exception as error:
+        if isinstance(error, (MemoryError, RuntimeError)) and _is_out_of_memory(error):
+            raise CommandError(
+                "there is not enough memory; in a training use a smaller --batch, or split it with "
+                "--accumulate"
+            ) from error
+        blame = _blame(error)
+        if not blame:
             raise
-        raise CommandError(
-            "there is not enough memory; in a training use a smaller --batch, or split it with "
-            "--accumulate"
-        ) from error
+        raise CommandError(f"{blame} (VARIANT_AI_DEBUG=1 shows the traceback)") from error
+
+
+def _blame(error: Exception) -> str:
+    """Return a sentence about the plugin that failed, if one did and plugins are loaded."""
+    loaded = sys.modules.get("variant_ai.plugins.registered")
+    return loaded.registry().blame(error) if loaded is not None else ""
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -192,6 +192,7 @@ def _engine_builder(variant: str | None, model: Path | None) -> tuple[EngineBuil
     if outside_plugins(("variant_ai-", "variant_ai_experiments-")):
         from variant_ai.plugins import registry
 
+        registry().offer()  # a protocol of a plugin is chosen by its first word
         files.update({name: entry.path for name, entry in registry().variants.items()})
     given: dict[str, Path] = {}
     if variant is not None and Path(variant).suffix in SPEC_SUFFIXES:

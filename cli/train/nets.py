@@ -12,6 +12,7 @@ from variant_ai.cli.common.console import (
     examples,
     json_option,
     load_variant,
+    note,
     print_facts,
     print_json,
     print_table,
@@ -176,7 +177,13 @@ def list_nets(
         for row in rows:
             builder = builders[row["net"]]
             fitting = {k: v for k, v in size.items() if k in builder.size_type.model_fields}
-            report = _report(builder, encoders[row["head"]], fitting)
+            try:
+                report = _report(builder, encoders[row["head"]], fitting)
+            except Exception as error:
+                if builder.name not in registry().networks:
+                    raise
+                note(f"{builder.name}, {row['head']}: {type(error).__name__}: {error}")
+                continue
             row["variants"][spec.variant] = {
                 "parameters": report.parameters,
                 "flops": report.flops,
@@ -197,8 +204,12 @@ def _table(rows: list[dict[str, Any]], variants: list[str]) -> None:
     for row in rows:
         line = [row["net"], row["head"]]
         for name in variants:
-            counts = row["variants"][name]
-            line += [f"{counts['parameters']:,}", f"{counts['flops'] / 1e6:,.1f}"]
+            counts = row["variants"].get(name)
+            line += (
+                [f"{counts['parameters']:,}", f"{counts['flops'] / 1e6:,.1f}"]
+                if counts
+                else ["", ""]
+            )
         lines.append(line if variants else [*line, row["summary"]])
     print_table(columns, lines, right=columns[2:] if variants else ())
     if not variants:

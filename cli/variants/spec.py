@@ -105,15 +105,23 @@ def show(variant: str, resolved: bool, as_json: bool) -> None:
 
 def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
     """Everything that `show` prints, as JSON."""
-    from variant_ai.core.encoding import FlatLabels, PolicyMap
+    from variant_ai.core.encoding import Encoder
     from variant_ai.core.rules.pieces import PieceTypes
     from variant_ai.core.spec import encoding_hash, rules_hash, spec_hash
-    from variant_ai.core.spec.plane_layout import input_planes
     from variant_ai.plugins import registry
 
     board = spec.board
     squares = board.files * board.ranks
-    policy = PolicyMap(spec)
+    encoder = Encoder(spec)
+    policy = encoder.policy
+    planes: list[dict[str, Any]] = [asdict(plane) for plane in encoder.input_planes]
+    if not encoder.compiled:
+        divisors = encoder.input.scale.tolist()
+        item = spec.encoder.input
+        planes = [
+            {"index": index, "item": item, "name": name, "max": divisor}
+            for index, (name, divisor) in enumerate(zip(encoder.plane_names, divisors, strict=True))
+        ]
     return {
         "variant": spec.variant,
         "title": spec.title,
@@ -142,14 +150,16 @@ def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
         ],
         "rules": list(rules_in_words(spec)),
         "input": {
-            "shape": [len(input_planes(spec)), board.ranks, board.files],
-            "planes": [asdict(plane) for plane in input_planes(spec)],
+            "encoder": spec.encoder.input,
+            "shape": list(encoder.shape),
+            "planes": planes,
         },
         "policy": {
             "layout": "derived" if spec.policy == "derived" else "written",
             "shape": list(policy.shape),
             "actions": policy.size,
-            "flat_labels": FlatLabels(spec, policy).size,
+            "labels": spec.encoder.labels,
+            "flat_labels": encoder.labels.size,
             "planes": [
                 {**asdict(plane), "first_action": plane.index * squares} for plane in policy.planes
             ],

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from variant_ai.core.errors import UnknownNameError, VariantAIError
+from variant_ai.core.errors import PluginError, UnknownNameError, VariantAIError
 from variant_ai.core.factories import NETWORKS
 from variant_ai.core.spec import VariantSpec, encoding_hash, spec_hash
 from variant_ai.core.spec.plane_layout import Head
@@ -97,6 +97,20 @@ class NetworkBuilder(ABC):
             raise VariantAIError(f"net {self.name}: {where or 'size'}{given}: {reason}") from error
 
 
+def problem_of_builder(builder: NetworkBuilder) -> str:
+    """Return what is wrong with the attributes of a builder; empty if they are those of the interface."""
+    missing = [word for word in NetworkBuilder.__annotations__ if not hasattr(builder, word)]
+    if missing:
+        return f"is a builder without {', '.join(missing)}"
+    heads: object = builder.heads
+    if not isinstance(heads, tuple) or not heads or any(h not in HEADS for h in heads):
+        return f"has heads = {heads!r}, not a tuple of some of {', '.join(HEADS)}"
+    size: object = builder.size_type
+    if not (isinstance(size, type) and issubclass(size, NetSize)):
+        return f"has size_type = {size!r}, not a NetSize class"
+    return ""
+
+
 class NetConfig(BaseModel):
     """Everything needed to build a network again, as stored in checkpoints and exported files."""
 
@@ -131,6 +145,12 @@ class NetConfig(BaseModel):
         ignored; nets of plugins are found by name."""
         builder = find_builder(self.name)
         net = builder.build(self.shape, builder.size(**self.size))
+        from torch import nn
+
+        if not isinstance(net, nn.Module):
+            raise PluginError(
+                f"the net {self.name!r} was built as a {type(net).__name__}, not a torch.nn.Module"
+            )
         if not self.input_scale:
             return net
         from variant_ai.core.nets.network import scale_input

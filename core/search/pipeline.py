@@ -174,6 +174,8 @@ class Pipeline:
 
 def check_evaluation(answer: Evaluation, rows: int, actions: int) -> None:
     """Raise DataError if the output for `rows` positions has wrong shapes."""
+    if not isinstance(answer, Evaluation):
+        raise DataError(f"the evaluator answered with {answer!r}, not with an Evaluation")
     if answer.value.shape != (rows,) or answer.policy.shape != (rows, actions):
         raise DataError(
             f"the evaluator's output for {counted(rows, 'position')} has values {answer.value.shape} and "

@@ -19,7 +19,7 @@ from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.encoding.interface import InputEncoder, LabelEncoder
 from variant_ai.core.errors import MoveError
 from variant_ai.core.inference import RandomEvaluator
-from variant_ai.core.nets.interface import NetShape, NetworkBuilder
+from variant_ai.core.nets.interface import NetShape, NetworkBuilder, problem_of_builder
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -99,6 +99,9 @@ def check_network(builder: NetworkBuilder, spec: VariantSpec) -> None:
     from variant_ai.core.nets.network import outputs_of
     from variant_ai.core.nets.onnx_export import export_onnx
 
+    assert isinstance(builder, NetworkBuilder), f"{builder!r} is no NetworkBuilder"
+    problem = problem_of_builder(builder)
+    assert not problem, f"the builder {problem}"
     for head in builder.heads:
         encoder = Encoder(spec, head)
         planes, ranks, files = encoder.shape
@@ -108,7 +111,9 @@ def check_network(builder: NetworkBuilder, spec: VariantSpec) -> None:
             torch.manual_seed(seed)
             return builder.build(shape, builder.size())
 
-        net = build(0).eval()
+        net = build(0)
+        assert isinstance(net, torch.nn.Module), f"{head}: built a {type(net).__name__}"
+        net.eval()
         batch = torch.from_numpy(encoder.planes(_positions(spec)[:2]))
         with torch.no_grad():
             found, again = outputs_of(net, batch), outputs_of(build(0).eval(), batch)

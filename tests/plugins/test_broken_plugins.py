@@ -102,7 +102,7 @@ def test_commands_name_the_plugins_and_work(folder: Path) -> None:
     found = {plugin["name"]: plugin for plugin in json.loads(done.stdout)["plugins"]}
     for number, mistake in enumerate(BROKEN):
         assert mistake in found[f"broken{number}"]["problem"]
-        assert f"plugin 'broken{number}' skipped: " in done.stderr
+        assert f"plugin 'broken{number}'" in done.stderr
     assert found["good"]["problem"] is None
     assert found["good"]["registers"] == {"variants": ["good", "gone", "garbled"]}
     assert "hello" in done.stderr and "dividing" in done.stderr
