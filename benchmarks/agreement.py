@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 import time
 from collections import Counter
@@ -28,6 +29,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 
 from fairy_agreement import check_fairy_engine
@@ -142,13 +144,18 @@ def read_kept(path: Path | None) -> dict[Task, Result]:
     return kept
 
 
-def write(results: dict[tuple[str, str], Result], seed: int) -> str:
+def shown_command() -> str:
+    """Return this command for the report."""
+    return shlex.join(["python", "benchmarks/agreement.py", *sys.argv[1:]])
+
+
+def write(results: dict[tuple[str, str], Result]) -> str:
     """Return the report as Markdown."""
     minutes = sum(result.cpu for result in results.values()) / 60
     lines = [
         "# Agreement of the kernel with Fairy-Stockfish",
         "",
-        f"Made by `python benchmarks/agreement.py --seed {seed}` with pyffish 0.0.90 in "
+        f"Made by `{shown_command()}` with pyffish {version('pyffish')} in "
         f"{minutes:.0f} minutes of processor time. Moves: legal moves, check, FEN, key and final verdicts of "
         "positions of steered random games. Ends: verdicts of games with their history.",
         "",
@@ -200,14 +207,14 @@ def _shown(names: list[str]) -> Iterator[str]:
         yield name
 
 
-def write_walks(walks: list[Report], plies: int, seed: int) -> str:
+def write_walks(walks: list[Report], plies: int) -> str:
     """The report as Markdown."""
     verdicts = Counter(w.verdict for w in walks)
     counted = ", ".join(f"{verdict} {count}" for verdict, count in sorted(verdicts.items()))
     lines = [
         FAIRY_HEADING,
         "",
-        f"Made by `python benchmarks/agreement.py --fairy --seed {seed}` with pyffish 0.0.90: "
+        f"Made by `{shown_command()}` with pyffish {version('pyffish')}: "
         f"{plies} plies of each of {len(walks)} variants at random, with a spec made for it. "
         "Compared at every position: legal moves, FEN, check, and the end of the game; every eighth "
         f"FEN is read back. Result: {counted}.",
@@ -235,7 +242,7 @@ def compare_fairy(options: argparse.Namespace) -> int:
     plies = max(1, round(FAIRY_PLIES * options.share))
     names = options.variants or list(known)
     walks = walk_all(names, plies, options.seed, options.jobs)
-    text = write_walks(walks, plies, options.seed)
+    text = write_walks(walks, plies)
     if options.output:
         kept = options.output.read_text() if options.output.exists() else ""
         kept = kept.split(FAIRY_HEADING)[0].rstrip()
@@ -282,7 +289,7 @@ def main() -> int:
                 print(f"{task.variant}: {difference}", file=sys.stderr)
             if sys.stderr.isatty():
                 print(f"\r{number} of {len(todo)} pieces", end="", file=sys.stderr)
-    text = write(results, options.seed)
+    text = write(results)
     if options.output:
         page = options.output.read_text() if options.output.exists() else ""
         _, heading, rest = page.partition(FAIRY_HEADING)

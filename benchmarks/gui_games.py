@@ -87,6 +87,9 @@ def main() -> None:
     parser.add_argument("--option", action="append", default=[], help="NAME=VALUE of the engine")
     given = parser.parse_args()
     fine = True
+    names = [" ".join(pairing) for pairing in PAIRINGS]
+    if not any(given.only in name for name in names):
+        parser.error(f"--only {given.only}: is in none of: {', '.join(names)}")
     folders = os.pathsep.join([os.environ["PATH"], "/usr/games"])
     for variant, protocol, opponent in PAIRINGS:
         if given.only not in f"{variant} {protocol} {opponent}":

@@ -45,6 +45,10 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--workers", type=int, default=2)
     chosen = options.parse_args()
+    files = DATA / "masters-pgn-big5.tar.xz", DATA / "masters.jsonl.zst"
+    for file in files:
+        if not file.exists():
+            raise SystemExit(f"{file} does not exist; docs/data.md says where the games come from")
     spec = registry().variant("xiangqi")
     moves = Moves(PieceTypes(spec))
     importer = Importer(

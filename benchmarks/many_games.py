@@ -102,6 +102,9 @@ def main() -> None:
     parser.add_argument("more", nargs="*", help="options for `variant-ai match`, after --")
     given = parser.parse_args()
     chosen = [n for n, one in enumerate(ARRANGEMENTS) if given.only in " ".join(map(str, one))]
+    if not chosen:
+        names = ["; ".join(map(str, one)) for one in ARRANGEMENTS]
+        parser.error(f"--only {given.only}: is in none of: {', '.join(names)}")
     wanted = {n: given.games * ARRANGEMENTS[n][0] // 100 for n in chosen}
     faults: Counter[str] = Counter()
     for step in range(STEP, max(wanted.values(), default=0) + STEP, STEP):

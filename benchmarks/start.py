@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from variant_ai.cli.common.console import run_script
+from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
 
 PROGRAM = [sys.executable, "-m", "variant_ai.cli.main"]
 ENGINE = [sys.executable, "-m", "variant_ai.cli.play.engine"]
@@ -87,18 +88,22 @@ def commands(variant: str, folder: Path) -> dict[str, Callable[[], Run]]:
     """Return the commands to time."""
     from variant_ai.plugins import registry
 
-    entry = registry().variants[variant]
+    entry = registry().variants.get(variant)
+    if entry is None or entry.sample is None:
+        raise SystemExit(f"--variant {variant}: a registered variant with sample games is needed")
     sample = str(entry.sample)
     start = registry().variant(variant).rules.start
     pgn = folder / "two.pgn"
     store = str(folder / "two.store")
     if not pgn.exists():
-        subprocess.run(
-            [*PROGRAM, "store", "export", sample, "--games", "0-1", "-o", str(pgn)],
+        done = subprocess.run(
+            [*PROGRAM, "store", "export", sample, "--games", "1-2", "-o", str(pgn)],
             capture_output=True,
             text=True,
-            check=True,
+            check=False,
         )
+        if done.returncode:
+            raise SystemExit(done.stderr)
 
     def command(*arguments: str, answers: str = "") -> Callable[[], Run]:
         def run() -> Run:
@@ -130,11 +135,14 @@ def main() -> None:
     given = parser.parse_args()
     print("command     cold: first output  answer   second start   warm: answer")
     with tempfile.TemporaryDirectory() as folder:
-        for name, run in commands(given.variant, Path(folder)).items():
+        known = commands(given.variant, Path(folder))
+        if unknown := sorted(set(given.commands or ()) - set(known)):
+            parser.error(f"unknown commands: {', '.join(unknown)}; known: {', '.join(known)}")
+        for name, run in known.items():
             if given.commands and name not in given.commands:
                 continue
             with tempfile.TemporaryDirectory() as cache:
-                os.environ["XDG_CACHE_HOME"] = cache
+                os.environ[FOLDER_VARIABLE] = cache
                 cold, second = run(), run()
                 warm = [run() for _ in range(given.rounds)]
             print(

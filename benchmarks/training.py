@@ -320,6 +320,8 @@ def main() -> None:
     config = configure_for(given.net, encoder, blocks=given.blocks, channels=given.channels)
     report = describe(config.build(), config.shape)
     print(f"{config.title}, {report.parameters:,} parameters, {report.flops / 1e6:.1f} MFLOP")
+    if given.threads:
+        torch.set_num_threads(given.threads)
     fast = has_fast_bf16(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     print(f"bf16 in hardware: {'yes' if fast else 'no'}; threads: {torch.get_num_threads()}")
     many = torch.get_num_threads()

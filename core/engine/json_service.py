@@ -232,7 +232,8 @@ class JsonService:
             self._print({"id": query.id, "action": action, **answer})
             return
         notation = UciNotation()
-        moves = [notation.read(rules, game.position, m) for m in words.get("search_moves", ())]
+        given = words.get("search_moves")
+        moves = None if given is None else [notation.read(rules, game.position, m) for m in given]
         numbers: dict[str, Any] = {
             name: words.get(name) for name in ("nodes", "movetime", "depth", "mate")
         }
@@ -258,7 +259,7 @@ class JsonService:
         search.set_game(game)
         report = search.run(
             limits,
-            moves=moves or None,
+            moves=moves,
             multipv=int(words.get("multipv", 1)),
             on_report=on_report,
             interval=LOOK if every is None else min(float(every), LOOK),

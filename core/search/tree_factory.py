@@ -24,10 +24,11 @@ def encoder_and_rules(
     evaluator: Evaluator, spec: VariantSpec, rules: Rules | None = None
 ) -> tuple[Encoder, Rules]:
     """Return the encoder for a net, and rules whose positions contain everything that it encodes: a
-    net may have other planes than the spec (`ModelInfo.own_spec`)."""
+    net may have other planes than the spec (`ModelInfo.own_spec`). rules: used if they are such."""
     own = evaluator.info.own_spec(spec)
     encoder = Encoder(own, evaluator.info.head)
-    return encoder, rules if rules is not None and own is spec else make_rules(own)
+    fits = rules is not None and (own is spec or rules.spec == own)
+    return encoder, rules if rules is not None and fits else make_rules(own)
 
 
 def with_last_moves(game: Game, rules: Rules) -> Game:

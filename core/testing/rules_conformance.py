@@ -10,6 +10,7 @@ Repetition, move counts and the ends that need history are compared in `game_con
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
@@ -106,9 +107,17 @@ def judge(spec: VariantSpec, settings: Mapping[str, str]) -> FairyVariant:
 def in_child(function: Callable[..., T], *arguments: object) -> T:
     """Call a module's function in a new process and return its result.
 
-    Raises BrokenProcessPool if that process died. Ctrl-C ends it at once.
+    Raises VariantAIError if no process can be started, BrokenProcessPool if that process died. Ctrl-C
+    ends it at once.
     """
     with WorkerPool(1, _register, (RULES_ENGINES.added(),)) as pool:
+        try:
+            pool.submit(os.getpid).result()
+        except BrokenProcessPool as error:
+            raise VariantAIError(
+                "a process for Fairy-Stockfish cannot be started; a script that calls this must be a "
+                'file, and call it under `if __name__ == "__main__":`'
+            ) from error
         try:
             return pool.submit(function, *arguments).result()
         except KeyboardInterrupt:

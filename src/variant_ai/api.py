@@ -11,6 +11,7 @@ Moves are UCI text: `e2e4`, `P@e4`, ranks from 1. Values and scores are those of
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import queue
 import threading
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from variant_ai.core.engine.analysis_result import Analysis, Variation, analysis_of, net_answers
-from variant_ai.core.errors import FenError, MoveError, VariantAIError
+from variant_ai.core.errors import FenError, MoveError, SettingError, VariantAIError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome
 from variant_ai.core.rules.text.fen import fen_or_start
@@ -221,11 +222,30 @@ class Engine(Closing):
         # An engine that is garbage-collected releases its threads like one that is closed.
         self._release = weakref.finalize(self, self.search.close)
         self._release.atexit = False
+        self._lock = threading.Lock()
 
     def close(self) -> None:
         """Release the threads of the search."""
         self.search.stop()
         self._release()
+
+    @contextlib.contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """Context of one use of the search. Raises VariantAIError if another has not ended."""
+        if not self._lock.acquire(blocking=False):
+            raise VariantAIError(
+                "this engine is still searching: leave the loop of its stream first, or use another "
+                "engine"
+            )
+        try:
+            self._require_open()
+            yield
+        finally:
+            self._lock.release()
+
+    def _require_open(self) -> None:
+        if not self._release.alive:
+            raise VariantAIError("this engine was closed")
 
     def analyse(
         self,
@@ -243,10 +263,12 @@ class Engine(Closing):
         movetime in seconds, mate in full moves; moves: the only ones to consider, as in `Position`. The next call
         reuses the part of the tree below its position. Raises SettingError, MoveError.
         """
-        game = self._set(position)
+        _require_lines(multipv)
         limits = _limits(nodes, movetime, depth, mate)
-        chosen = None if moves is None else [_read(game, move) for move in _move_texts(moves)]
-        return analysis_of(game, self.search.run(limits, moves=chosen, multipv=multipv))
+        with self._in_use():
+            game = self._set(position)
+            chosen = None if moves is None else [_read(game, move) for move in _move_texts(moves)]
+            return analysis_of(game, self.search.run(limits, moves=chosen, multipv=multipv))
 
     def stream(
         self,
@@ -259,13 +281,21 @@ class Engine(Closing):
     ) -> Iterator[Analysis]:
         """Yield an analysis every `interval` seconds during the search, and at its end.
 
-        Without a limit it continues until the loop is left, or the search is finished.
+        Without a limit it continues until the loop is left, or the search is finished. Until then the
+        engine can do nothing else. Raises SettingError.
         """
         from variant_ai.core.search.move.limits import Limits
 
-        game = self._set(position)
+        _require_lines(multipv)
         endless = nodes is None and movetime is None
         limits = Limits(nodes=nodes, movetime=movetime, infinite=endless)
+        with self._in_use():
+            yield from self._reports(self._set(position), limits, multipv, interval)
+
+    def _reports(
+        self, game: Game, limits: Limits, multipv: int, interval: float
+    ) -> Iterator[Analysis]:
+        """Search in a thread, and yield its reports."""
         found: queue.Queue[Report | BaseException] = queue.Queue()
 
         def run() -> None:
@@ -282,6 +312,7 @@ class Engine(Closing):
             while True:
                 report = found.get()
                 if isinstance(report, BaseException):
+                    self._require_open()
                     raise report
                 yield analysis_of(game, report)
                 if report.stopped_by:
@@ -311,16 +342,17 @@ class Engine(Closing):
             return []
         games = [self._game(position) for position in positions]
         limits = _limits(nodes, movetime, None, None)
-        self.search.settle()
-        reports = analyse_many(
-            self.spec,
-            self.evaluator,
-            games,
-            self.params,
-            nodes=limits.nodes,
-            movetime=limits.movetime,
-            rules=self.rules,
-        )
+        with self._in_use():
+            self.search.settle()
+            reports = analyse_many(
+                self.spec,
+                self.evaluator,
+                games,
+                self.params,
+                nodes=limits.nodes,
+                movetime=limits.movetime,
+                rules=self.search.rules,
+            )
         return [analysis_of(game, report) for game, report in zip(games, reports, strict=True)]
 
     def evaluate(self, positions: Sequence[Position]) -> list[tuple[float, dict[str, float]]]:
@@ -331,9 +363,10 @@ class Engine(Closing):
             return []
         for position in positions:
             self._require(position)
-        answers = net_answers(
-            self.search, [position.game for position in positions], self.evaluator
-        )
+        with self._in_use():
+            answers = net_answers(
+                self.search, [position.game for position in positions], self.evaluator
+            )
         text = positions[0]._text
         return [
             (value, {text(move): share for move, share in policy.items()})
@@ -342,7 +375,8 @@ class Engine(Closing):
 
     def forget(self) -> None:
         """Discard the search tree."""
-        self.search.clear()
+        with self._in_use():
+            self.search.clear()
 
     def _set(self, position: Position) -> Game:
         game = self._game(position)
@@ -375,6 +409,11 @@ def _listed(positions: object) -> list[Position]:
     if isinstance(positions, Iterable) and not isinstance(positions, (str, Position)):
         return list(positions)
     raise VariantAIError(f"a list of positions is expected, not a {type(positions).__name__}")
+
+
+def _require_lines(multipv: object) -> None:
+    if not (isinstance(multipv, int) and multipv >= 1):
+        raise SettingError(f"multipv = {multipv!r}: must be a whole number of at least 1")
 
 
 def _limits(

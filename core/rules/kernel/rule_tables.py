@@ -78,6 +78,7 @@ from variant_ai.core.rules.position import (
     piece_code,
 )
 from variant_ai.core.spec.betza import parse_betza
+from variant_ai.core.spec.hashing import encoding_hash
 from variant_ai.core.spec.plane_layout import last_moves_shown
 from variant_ai.core.spec.rule_words import letters_of
 from variant_ai.core.spec.schema import VariantSpec
@@ -88,6 +89,10 @@ __getattr__ = moved_names(
     __name__,
     {"TablesRow": "variant_ai.core.rules.kernel.table_layout"},
 )
+
+
+_known: dict[str, Tables] = {}
+"""Tables by encoding hash: compiling takes up to half a second, and rules, planes and search all need them."""
 
 
 def compile_tables(spec: VariantSpec) -> Tables:
@@ -102,6 +107,14 @@ def compile_tables(spec: VariantSpec) -> Tables:
             f"{BEYOND_THE_KERNEL}",
             keys=("rules",),
         )
+    key = encoding_hash(spec)
+    tables = _known.get(key)
+    if tables is None:
+        tables = _known[key] = _compiled(spec)
+    return tables.copy()
+
+
+def _compiled(spec: VariantSpec) -> Tables:
     types = PieceTypes(spec)
     geometry = Geometry(spec)
     tables = np.zeros(1, TABLES)

@@ -264,6 +264,7 @@ def analyse_many(
     once, otherwise as many as the memory of `params` is enough for. Rules that are not compiled are
     searched one position after the other. Raises DataError if the evaluator does not fit the spec.
     """
+    deadline = None if movetime is None else time.perf_counter() + movetime
     params = params or SearchParams.of(spec)
     reports = [Report(best=None, stopped_by="game over") for _ in games]
     waiting = deque(index for index, game in enumerate(games) if game.outcome() is None)
@@ -276,7 +277,6 @@ def analyse_many(
         with Search(spec, evaluator, params, rules=known) as search:
             _analyse_in_turn(search, games, nodes, movetime, waiting, reports)
         return reports
-    deadline = None if movetime is None else time.perf_counter() + movetime
     trees = len(waiting)
     if nodes is not None and movetime is None:
         fitting = (params.memory_mb << 20) // (USUAL_VISIT * (nodes + 1))

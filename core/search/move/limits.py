@@ -16,8 +16,8 @@ class Limits:
     """Limits of a search; None: no limit. The first one reached ends the search.
 
     Without any limit a search goes on until it is stopped, its root is proven, or its memory or its
-    visit counts are full. Raises SettingError for a negative limit, and for one that is no whole number
-    but `movetime`.
+    visit counts are full. Raises SettingError for a negative limit, for one that is no whole number but
+    `movetime`, and for a mate in 0 moves.
     """
 
     simulations: int | None = None
@@ -42,6 +42,8 @@ class Limits:
                 raise SettingError(
                     f"limit {name} = {value!r}: must be a whole number of at least 0"
                 )
+        if self.mate == 0:
+            raise SettingError("limit mate = 0: must be at least 1 move")
         movetime: object = self.movetime
         if movetime is not None and not (isinstance(movetime, Real) and float(movetime) >= 0):
             raise SettingError(f"limit movetime = {movetime!r}: must be a number of at least 0")

@@ -59,7 +59,7 @@ command.add_command(n_e6, "n-e6")
         "# print the commands only",
         "variant-ai experiment run experiments/normalisation.yaml --dry-run",
         "# with the path of a store",
-        "variant-ai experiment run experiments/heads.yaml --store masters=games/masters.store",
+        "variant-ai experiment run experiments/policy-heads.yaml --store masters=games/masters.store",
     ),
 )
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
@@ -123,7 +123,9 @@ def run(
 
     if is_match(file):
         if sample or stores or arms or device or publish:
-            raise click.UsageError(f"{file} is a match: it takes --scale, --output and --json")
+            raise click.UsageError(
+                f"{file} is a match: it takes --scale, --output, --dry-run and --json"
+            )
         target = folder or Path("runs") / "experiments" / f"{file.stem}-{scale}"
         small = scale == "small"
         if dry_run:
