@@ -161,7 +161,10 @@ class Registry(PluginHost):
         path = home_path(name)
         if path.suffix in SPEC_SUFFIXES or len(path.parts) > 1:
             if not path.is_file():
-                raise SpecError("there is no such file", str(path))
+                problem = (
+                    "is a folder, not a YAML file" if path.is_dir() else "there is no such file"
+                )
+                raise SpecError(problem, str(path))
             return path
         raise UnknownNameError("variant", name, self.variants, SPEC_PATH)
 

@@ -39,6 +39,7 @@ from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
+    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
     from variant_ai.core.testing.random_games import Report
 
@@ -280,7 +281,7 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
-    registry().rules(spec)  # reports an invalid start position with its line, before any check
+    _check_start(registry().rules(spec), registry().path(variant))
     reports = check_spec(spec, positions, seed, on_start=lambda name: note(f"{name} ..."))
     agrees = all(report.agrees for report in reports)
     differing = differing_ends(spec) if spec.fairy is not None and agrees else []
@@ -302,6 +303,19 @@ def check(variant: str, positions: int, seed: int, as_json: bool) -> None:
             click.echo("\n".join(differing))
     if not agrees:
         raise SystemExit(EXIT_ERROR)
+
+
+def _check_start(rules: Rules, path: Path) -> None:
+    """Raise SpecError with the line of `start:` if the game would be over at once; making the rules has
+    raised it for a start position that cannot be read."""
+    from variant_ai.core.errors import SpecError
+    from variant_ai.core.rules.game import Game
+    from variant_ai.core.spec.loader import in_file
+
+    outcome = Game(rules).outcome()
+    if outcome is not None:
+        message = f"the game would be over at once: {outcome.reason}"
+        raise in_file(SpecError(message, keys=("rules", "start")), path)
 
 
 def _as_json(report: Report) -> dict[str, Any]:

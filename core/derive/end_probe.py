@@ -86,7 +86,10 @@ def _cycle(board: ProbeBoard, played: list[str]) -> list[str] | None:
     ask, start = board.variant, board.start
     before = ask.fen_after(start, played)
     for there in _reversible(board, ask.legal_moves(start, played)):
-        for answer in _reversible(board, ask.legal_moves(start, [*played, there]))[:15]:
+        answers = _reversible(board, ask.legal_moves(start, [*played, there]))[:15]
+        if answers and _back(there) not in ask.legal_moves(start, [*played, there, answers[0]]):
+            answers = answers[1:2]  # a pawn, unless that answer was in the way
+        for answer in answers:
             cycle = [there, answer, _back(there), _back(answer)]
             with suppress(MoveError):  # not every move can be taken back
                 if _same(before, ask.fen_after(start, [*played, *cycle])):

@@ -57,7 +57,7 @@ class QueryFields(BaseModel):
     depth: int = 0
     mate: int = 0
     multipv: int = Field(1, ge=1)
-    search_moves: list[str] = []
+    search_moves: list[str] = Field([], min_length=1)
     priority: float = Field(0.0, ge=-MOST_PRIORITY, le=MOST_PRIORITY)
     report_every: float = Field(1.0, gt=0, allow_inf_nan=False)
     layer: int = 0

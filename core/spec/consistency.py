@@ -249,6 +249,9 @@ def _pass_issues(spec: VariantSpec) -> Issues:
     if rules.facing_kings == "must part" and rules.pass_ == "never":
         message = "'must part', but without `pass: may` a player who cannot part them has no move"
         yield ("rules", "facing_kings"), f"{message}; accepted: 'may stay'"
+    if rules.counting != "none" and any(piece.passant for piece in spec.pieces.values()):
+        message = "a FEN has one field for the count and for en passant; accepted: none"
+        yield ("rules", "counting"), f"{message}, or no `passant`"
     if rules.points is not None:
         yield from unknown_keys(spec, ("rules", "points", "pieces"), rules.points.pieces)
         if rules.counting != "none":

@@ -67,7 +67,10 @@ def _with_ini(own: YamlNode, folder: Path | None) -> YamlNode:
     if not isinstance(name, str) or "\n" in name or name.lstrip().startswith("["):
         return own
     path = (folder or Path()) / name
-    text = read_text(path, "a file of Fairy-Stockfish's variants")
+    try:
+        text = read_text(path, "a file of Fairy-Stockfish's variants")
+    except SpecError as error:
+        raise SpecError(f"{FAIRY_INI}: {error}", given.location) from None
     read_ini(text, str(path))
     return YamlNode({**own.value, FAIRY_INI: YamlNode(text, given.location)}, own.location)
 

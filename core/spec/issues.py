@@ -16,6 +16,11 @@ Path = tuple[str | int, ...]
 Issue = tuple[Path, str]
 """Path of the wrong word in a spec, and a message."""
 Issues = Iterator[Issue]
+_OTHER_WORDS: dict[object, str] = {
+    "must": "true, false or `where stuck`",
+    "drop": "true or false",
+}
+"""Accepted words besides zones, by key."""
 
 
 def zone_issues(spec: VariantSpec, path: Path, zone: object) -> Issues:
@@ -24,7 +29,8 @@ def zone_issues(spec: VariantSpec, path: Path, zone: object) -> Issues:
         try:
             zone_squares(zone, spec.board)
         except SpecError as error:
-            yield path, str(error)
+            others = _OTHER_WORDS.get(path[-1])
+            yield path, f"{error}; or {others}" if others else str(error)
 
 
 def betza_issues(path: Path, moves: str) -> Issues:

@@ -27,7 +27,7 @@ from variant_ai.core.spec.files.yaml_reader import (
     plain_values,
     yaml_path,
 )
-from variant_ai.core.spec.inheritance import read_spec_file, read_spec_tree
+from variant_ai.core.spec.inheritance import EXTENDS, read_spec_file, read_spec_tree
 from variant_ai.core.spec.issues import unknown_words
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
@@ -113,6 +113,12 @@ _TYPE_ERRORS = {
     "literal_error",
 }
 """pydantic's names of errors for values of a wrong type."""
+_POLICY_FORMS = {
+    "slides": "{slides: {N: 7, NE: 7}}, directions with the longest distance",
+    "leaps": "{leaps: [2N1E]}",
+    "promotions": "{promotions: {to: Q, steps: [N, NE, NW]}}",
+}
+"""An example of each item of `policy:` that needs more than its name."""
 _ZONE_WORDS = {"at", "must", "within", "drop", "reaches", "palace"}
 
 
@@ -126,7 +132,9 @@ def _wrong_type(path: Sequence[str | int], items: Sequence[Any]) -> str:
     bare = loc[0] in ("input", "policy") and loc[2:] == (given,)
     forms: list[str] = []
     for option in options:
-        if bare:  # the key of a plane item without its value
+        if loc[0] == "policy" and given in _POLICY_FORMS:
+            forms.append(_POLICY_FORMS[given])
+        elif bare:  # the key of a plane item without its value
             values = option.get("enum") or [_form(option, None)]
             forms += [f"{{{given}: {value}}}" for value in values]
         elif zone and "const" not in option and option.get("type") in ("string", "array"):
@@ -166,6 +174,8 @@ def _message(item: Any) -> str:
     last = str(item["loc"][-1]) if item["loc"] else ""
     if kind == "extra_forbidden":
         return unknown("key", last, sorted(_accepted_keys(item["loc"][:-1])))
+    if kind == "missing" and isinstance(item["loc"][-1], int):
+        return f"a list of {item['loc'][-1]} is too short"
     if kind == "missing":
         return f"the key {last!r} is missing"
     if kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -217,7 +227,8 @@ def _subschemas(loc: Sequence[str | int]) -> Iterator[Mapping[str, Any]]:
 
 
 def _accepted_keys(loc: Sequence[str | int]) -> set[str]:
-    return {key for node in _subschemas(loc) for key in node.get("properties", {})}
+    keys = {key for node in _subschemas(loc) for key in node.get("properties", {})}
+    return keys if loc else {*keys, EXTENDS}
 
 
 def _union_tags(loc: Sequence[str | int]) -> Iterator[str]:

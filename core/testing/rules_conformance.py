@@ -45,6 +45,8 @@ from variant_ai.core.testing.random_games import (
 )
 
 T = TypeVar("T")
+OF_THE_VARIANT = ("checkmateValue", "makpongRule")
+"""Settings that make another game of a named variant: Fairy-Stockfish is asked with its own."""
 
 MAX_PLIES = 300
 KIND_NAMES = {
@@ -85,7 +87,7 @@ def check_rules(
 
 
 def judge(spec: VariantSpec, settings: Mapping[str, str]) -> FairyVariant:
-    """Fairy-Stockfish's variant of a spec, with settings.
+    """Fairy-Stockfish's variant of a spec, with settings but those that no spec may choose for it.
 
     Raises SpecError if the spec has no such name, or the installed Fairy-Stockfish does not know
     it.
@@ -101,7 +103,8 @@ def judge(spec: VariantSpec, settings: Mapping[str, str]) -> FairyVariant:
             f"`fairy: {spec.fairy}`: Fairy-Stockfish has no variant of that name "
             f"({similar_names(spec.fairy, known)})"
         )
-    return FairyVariant.of_spec(spec, settings)
+    named = {key: value for key, value in settings.items() if key not in OF_THE_VARIANT}
+    return FairyVariant.of_spec(spec, named)
 
 
 def in_child(function: Callable[..., T], *arguments: object) -> T:

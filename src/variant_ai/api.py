@@ -18,6 +18,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -412,7 +413,7 @@ def _listed(positions: object) -> list[Position]:
 
 
 def _require_lines(multipv: object) -> None:
-    if not (isinstance(multipv, int) and multipv >= 1):
+    if not (isinstance(multipv, Integral) and int(multipv) >= 1):
         raise SettingError(f"multipv = {multipv!r}: must be a whole number of at least 1")
 
 

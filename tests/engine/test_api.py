@@ -134,3 +134,35 @@ def test_wrong_kinds_of_arguments_are_named() -> None:
         assert found.best in ("g1f3", "f1c4")
         with pytest.raises(MoveError, match="a move is text like 'e2e4', not 5"):
             engine.analyse(position, nodes=4, moves=[5])  # type: ignore[list-item]
+
+
+def test_an_open_stream_has_the_engine_for_itself() -> None:
+    start, other = Position("chess"), Position("chess", moves="d2d4 d7d5 c2c4")
+    with Engine("chess", evaluator="material", memory_mb=64) as engine:
+        stream = engine.stream(start, interval=0.01)
+        next(stream)
+        calls: list[Callable[[], object]] = [
+            lambda: engine.analyse(other, nodes=9),
+            lambda: engine.analyse_many([other], nodes=9),
+            lambda: engine.evaluate([other]),
+            lambda: next(engine.stream(other)),
+            engine.forget,
+        ]
+        for call in calls:
+            with pytest.raises(VariantAIError, match="leave the loop of its stream first"):
+                call()
+        assert all(found.best in start.legal_moves() for found, _ in zip(stream, range(3)))  # noqa: B905
+        stream.close()
+        assert engine.analyse(other, nodes=9).best in other.legal_moves()
+    with pytest.raises(VariantAIError, match="this engine was closed"):
+        engine.analyse(start, nodes=9)
+
+
+@pytest.mark.parametrize("lines", [0, -3, 1.5])
+def test_numbers_of_lines_are_checked(engine: Engine, lines: int) -> None:
+    start = Position("crazyhouse")
+    for call in (engine.analyse, engine.stream):
+        with pytest.raises(SettingError, match=f"multipv = {lines}: must be"):
+            list(call(start, nodes=9, multipv=lines))  # type: ignore[operator]
+    with pytest.raises(SettingError, match="limit mate = 0"):
+        engine.analyse(start, mate=0)

@@ -204,3 +204,8 @@ def test_answers_are_json_for_any_id(text: str) -> None:
     assert found[0].get("id") not in (math.inf, -math.inf)
     if '"id": "' not in text:
         assert "error" in found[0] and "id" not in found[0]
+
+
+def test_an_empty_list_of_moves_to_search_is_an_error() -> None:
+    (found,) = answers({"id": 1, "nodes": 4, "search_moves": []})
+    assert "error" in found

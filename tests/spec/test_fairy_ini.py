@@ -10,6 +10,7 @@ import pytest
 from variant_ai.core.errors import SpecError
 from variant_ai.core.spec import builtin_specs, load_spec, rules_hash
 from variant_ai.core.spec.files.fairy_ini import own_names, read_ini
+from variant_ai.core.spec.files.yaml_reader import read_text
 
 TEXT = """\
 # a comment
@@ -87,3 +88,9 @@ def test_a_spec_names_a_variant_of_its_file(tmp_path: Path) -> None:
         load_spec(spec_with_ini(tmp_path, "[yours:chess]\n"))
     with pytest.raises(SpecError, match=r"mine.ini:2.*no key 'xyz'"):
         load_spec(spec_with_ini(tmp_path, "[mine:chess]\nxyz = 1\n"))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "b.ini"
+    path.write_text("[mine:chess]\ncastling = false\n", encoding="utf-8-sig")
+    assert list(read_ini(read_text(path, "an ini file"))) == ["mine"]

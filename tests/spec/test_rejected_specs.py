@@ -91,3 +91,32 @@ def test_shuffled_starts_keep_the_rights_of_the_spec() -> None:
     rules = chess.rules.model_copy(update={"start": chess.rules.start.replace("KQkq", "KQ")})
     one_sided = chess.model_copy(update={"rules": rules})
     assert shuffled_start(one_sided, 518).split()[2] == "HA"
+
+
+CHILD = "extends: minixiangqi\nvariant: child\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CHILD + "policy: [slides]", "accepted: {slides: {N: 7, NE: 7}}"),
+        (CHILD + "policy: [leaps]", "accepted: {leaps: [2N1E]}"),
+        (CHILD + "players: [White]", "players: a list of 1 is too short"),
+        (CHILD + "rule: {}", "accepted: board, castling, drawing, encoder, extends,"),
+        (CHILD + "fairy_ini: gone.ini", "child.yaml:3:1: fairy_ini: "),
+        (
+            CHILD + "pieces: {P: {promotes: {at: rank 7, to: [R], must: maybe}}}",
+            "or true, false or `where stuck`",
+        ),
+        (
+            "extends: chess\nvariant: child\nfairy: null\nrules: {counting: makruk}",
+            "rules.counting: a FEN has one field for the count and for en passant",
+        ),
+    ],
+)
+def test_messages_say_what_is_accepted(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "child.yaml"
+    path.write_text(text)
+    with pytest.raises(SpecError) as caught:
+        load_spec(path)
+    assert message in str(caught.value)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from small_board import small_xiangqi
 
@@ -85,3 +89,27 @@ def test_the_error_of_an_unknown_reference_has_similar_names(isolated: bool) -> 
     assert "died" not in str(caught.value)
     with pytest.raises(SpecError, match="similar: knightmate"):
         check_game_ends(spec, 1, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [({"checked_king": "only captures"}, "moves only ours"), ({"checkmate": "win"}, "end for the")],
+)
+def test_rules_that_make_another_game_of_a_named_variant(
+    words: dict[str, object], found: str
+) -> None:
+    spec = load_spec(builtin_specs()["chess"])
+    wrong = spec.model_copy(update={"rules": spec.rules.model_copy(update=words)})
+    report = check_rules(wrong, 4_000, seed=1, isolated=False)
+    assert found in report.first_difference
+
+
+def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from variant_ai import load_variant\nfrom variant_ai.testing import check_rules\n"
+        "check_rules(load_variant('dobutsu'), 20, seed=1)\n"
+    )
+    done = subprocess.run([sys.executable, script], check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert 'call it under `if __name__ == "__main__":`' in done.stderr

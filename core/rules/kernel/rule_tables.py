@@ -411,7 +411,7 @@ def _mating(kind: PieceType, types: PieceTypes, geometry: Geometry) -> int:
         return MATES if MATES in choices else NEEDS_HELP
     if piece.royal or _never_meets_the_king(kind, types, geometry):
         return NEVER_MATES
-    if types.spec.rules.checked_king == "only captures":
+    if types.spec.rules.checked_king == "only captures" or start_walls(types.spec):
         return MATES
     moves = {move for word in piece.words for move in parse_betza(word)}
     for words, ability in (

@@ -75,7 +75,7 @@ def read_text(path: Path, what: str) -> str:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise SpecError(f"over {MAX_FILE_BYTES} bytes: not {what}", str(path))
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise SpecError(f"cannot be read: {error.strerror}", str(path)) from None
     except UnicodeDecodeError:
