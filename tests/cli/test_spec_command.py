@@ -238,10 +238,10 @@ def test_an_unknown_variant_is_answered_with_the_closest(command: str) -> None:
 def test_a_start_position_where_the_game_is_over_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "over.yaml"
     path.write_text(
-        "extends: makruk\nvariant: over\nfairy: null\nnames: null\n"
+        "extends: makruk\nvariant: over\nfairy: null\n"
         "rules: {start: 3R3k/R7/8/8/8/8/8/K7 b - - 0 1}\n"
     )
     result = CliRunner().invoke(cli, ["spec", "check", str(path)], prog_name="variant-ai")
     assert result.exit_code == 1
-    assert f"{path}:5:" in result.output
+    assert f"{path}:4:" in result.output
     assert "the game would be over at once: checkmate" in result.output
