@@ -118,15 +118,12 @@ def _same(one: str, other: str) -> bool:
 
 def _fold(board: ProbeBoard, played: list[str], cycle: list[str]) -> tuple[int, int]:
     """Occurrence at which a cycle ends the game and its value; (0, 0) if it does not."""
-    # the rights that the first round loses make its start another position
-    before = [*played, *cycle]
+    # the rights that the first round loses may make its start another position: count after it
+    fen = board.variant.fen_after(board.start, [*played, *cycle])
     for times in range(1, MAX_FOLD):
-        value = board.variant.optional_end(board.start, [*before, *cycle * times])
+        value = board.variant.optional_end(fen, cycle * times)
         if value is not None:
-            fen = board.variant.fen_after(board.start, played).split()
-            kept = board.variant.fen_after(board.start, before).split()
-            same = fen[2:-2] == kept[2:-2]
-            return times + 1 + same, value
+            return times + 1, value
     return 0, 0
 
 

@@ -141,7 +141,7 @@ class CastlingSide(Model):
 class Hands(Model):
     """Pieces that may be dropped."""
 
-    order: tuple[str, ...] = Field(max_length=MAX_HAND_KINDS)
+    order: tuple[str, ...] = Field(min_length=1, max_length=MAX_HAND_KINDS)
     captured: Literal["changes side", "leaves the game"] = "changes side"
     promoted: str = Field(
         default="reverts",
