@@ -3,9 +3,10 @@ names the plugin, and files and notations that have nothing to do with it are re
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from variant_ai.core.data.read.game_reader import GameReader, RawGame
@@ -29,14 +30,28 @@ class GuardedNotation(Notation):
 
     def write(self, rules: Rules, position: Position, move: int) -> str:
         """As the plugin's. Raises PluginError if that fails."""
-        try:
+        with self._guarded():
             text = self.inner.write(rules, position, move)
             _require(text, str)
+        return text
+
+    def write_line(self, rules: Rules, position: Position, moves: Iterable[int]) -> list[str]:
+        """As the plugin's. Raises PluginError if that fails."""
+        with self._guarded():
+            texts = self.inner.write_line(rules, position, moves)
+            for text in texts:
+                _require(text, str)
+        return texts
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Context in which the plugin writes moves."""
+        try:
+            yield
         except VariantAIError:
             raise
         except Exception as error:
             raise PluginError(self._failed("write", error)) from error
-        return text
 
     def read(self, rules: Rules, position: Position, text: str) -> int:
         """As the plugin's. Raises MoveError if that fails: other notations may read the text."""
