@@ -224,7 +224,8 @@ class PluginHost:
         _log.warning("%s", template.format(name, problem))
 
     def blame(self, error: BaseException) -> str:
-        """Return a sentence about the plugin in whose code an error was raised; empty if in none."""
+        """Return a sentence about the plugin in whose code, or under whose call of another library, an
+        error was raised; empty if in none."""
         packages = {
             target.partition(".")[0].partition(":")[0]: entry.plugin
             for entries in self._collected.values()
@@ -233,6 +234,8 @@ class PluginHost:
         }
         for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
             package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            if package == "variant_ai":
+                break
             if package in packages:
                 place = f"{frame.f_code.co_filename}:{line}"
                 return f"plugin {packages[package]!r} failed at {place}: {_in_words(error)}"
