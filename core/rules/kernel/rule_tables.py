@@ -91,8 +91,11 @@ __getattr__ = moved_names(
 )
 
 
+MOST_KNOWN = 8
+"""Number of tables that are kept; each has 2 MB."""
 _known: dict[str, Tables] = {}
-"""Tables by encoding hash: compiling takes up to half a second, and rules, planes and search all need them."""
+"""The latest tables by encoding hash: compiling takes up to half a second, and rules, planes and search all
+need them."""
 
 
 def compile_tables(spec: VariantSpec) -> Tables:
@@ -110,6 +113,8 @@ def compile_tables(spec: VariantSpec) -> Tables:
     key = encoding_hash(spec)
     tables = _known.get(key)
     if tables is None:
+        if len(_known) >= MOST_KNOWN:
+            del _known[next(iter(_known))]
         tables = _known[key] = _compiled(spec)
     return tables.copy()
 
