@@ -16,6 +16,7 @@ from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.move_lists import new_moves
 from variant_ai.core.rules.kernel.movegen import legal_captures_into, legal_moves_into, new_work
 from variant_ai.core.rules.kernel.play_move import full_key, is_in_check, play_into, replay_into
+from variant_ai.core.rules.kernel.rule_tables import compile_tables
 from variant_ai.core.rules.position import (
     DROP,
     EN_PASSANT,
@@ -422,3 +423,13 @@ def test_positions_with_too_many_moves_for_the_list_are_rejected(
     monkeypatch.setattr("variant_ai.core.rules.kernel.kernel_rules._MOST_MOVES", 300)
     with pytest.raises(FenError, match="301 legal moves, more than 300"):
         rules.position("2k5/8/8/8/8/8/8/4K3[QRBNPqrbnp] w - - 0 1")
+
+
+def test_tables_are_kept_and_not_shared() -> None:
+    spec = load_spec(builtin_specs()["minixiangqi"])
+    first = compile_tables(spec)
+    first[0]["squares"] = 0
+    assert compile_tables(spec)[0]["squares"] == 49
+    stalemate = spec.rules.model_copy(update={"stalemate": "win"})
+    other = spec.model_copy(update={"rules": stalemate})
+    assert compile_tables(other).tobytes() != compile_tables(spec).tobytes()
