@@ -341,6 +341,8 @@ def reported_errors() -> Iterator[None]:
         raise
     except OSError as error:
         raise CommandError(_os_message(error)) from error
+    except (click.ClickException, click.Abort, click.exceptions.Exit):
+        raise
     except Exception as error:
         if isinstance(error, (MemoryError, RuntimeError)) and _is_out_of_memory(error):
             raise CommandError(

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from variant_ai.core.engine.line_io import InputLine, LineWriter
-from variant_ai.core.errors import DataError, VariantAIError, unknown
+from variant_ai.core.errors import DataError, SettingError, VariantAIError, unknown
 from variant_ai.core.system.checked_models import checked
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class QueryFields(BaseModel):
     depth: int = 0
     mate: int = 0
     multipv: int = Field(1, ge=1)
-    search_moves: list[str] = Field([], min_length=1)
+    search_moves: list[str] = []
     priority: float = Field(0.0, ge=-MOST_PRIORITY, le=MOST_PRIORITY)
     report_every: float = Field(1.0, gt=0, allow_inf_nan=False)
     layer: int = 0
@@ -233,6 +233,8 @@ class JsonService:
             return
         notation = UciNotation()
         given = words.get("search_moves")
+        if given == []:
+            raise SettingError("search_moves = []: must have a move; leave it out for all moves")
         moves = None if given is None else [notation.read(rules, game.position, m) for m in given]
         numbers: dict[str, Any] = {
             name: words.get(name) for name in ("nodes", "movetime", "depth", "mate")

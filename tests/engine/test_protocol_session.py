@@ -83,7 +83,7 @@ def test_a_protocol_of_a_plugin_is_chosen_by_its_first_word(
         assert best(client.ask("go movetime 30", until="bestmove")) == "a2a3"
     told = capsys.readouterr().err
     assert "No module named 'no_such_module'" in told
-    assert "protocol 'failing': ValueError: no voice" in told
+    assert "cannot be made: ValueError: no voice" in told
 
 
 def test_a_named_set_of_search_settings_is_played_with() -> None:

@@ -379,7 +379,7 @@ def test_a_match_is_played_at_either_scale(tmp_path: Path) -> None:
         assert "left out: three (engine 'no-such-program' is not a program" in result.stderr
         assert len((tmp_path / scale / "games.jsonl").read_text().splitlines()) == games
     assert "variant-ai match --config" in call(path, "--dry-run").stdout
-    assert "it takes --scale, --output and --json" in call(path, "--sample").stderr
+    assert "it takes --scale, --output, --dry-run and --json" in call(path, "--sample").stderr
 
 
 def test_a_match_says_what_it_needs(tmp_path: Path) -> None:
