@@ -153,8 +153,7 @@ class ReaderEntry(VariantsEntry):
 
     def make(self) -> GameReader:
         """The reader. Raises PluginError if it cannot be made or is not a GameReader."""
-        from variant_ai.core.data.read.game_reader import GameReader
-        from variant_ai.core.data.read.guarded_reader import GuardedReader
+        from variant_ai.core.data.read.game_reader import GameReader, GuardedReader
 
         reader: GameReader = self.made("reader", GameReader)
         extensions: object = getattr(reader, "extensions", None)
@@ -168,8 +167,7 @@ class NotationEntry(VariantsEntry):
 
     def make(self) -> Notation:
         """The notation. Raises PluginError if it cannot be made or is not a Notation."""
-        from variant_ai.core.rules.text.guarded_notation import GuardedNotation
-        from variant_ai.core.rules.text.notation import Notation
+        from variant_ai.core.rules.text.notation import GuardedNotation, Notation
 
         notation: Notation = self.made("notation", Notation)
         return GuardedNotation(self._named("notation", notation), self.plugin)

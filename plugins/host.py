@@ -224,8 +224,8 @@ class PluginHost:
         _log.warning("%s", template.format(name, problem))
 
     def blame(self, error: BaseException) -> str:
-        """Return a sentence about the plugin in whose code, or under whose call of another library, an
-        error was raised; empty if in none."""
+        """Return a sentence that names the plugin whose code, or a library it called, raised an error;
+        empty if none did."""
         packages = {
             target.partition(".")[0].partition(":")[0]: entry.plugin
             for entries in self._collected.values()
@@ -324,7 +324,7 @@ class PluginHost:
         self._collected.pop(hook, None)
 
     def _own_names(self, hook: str) -> frozenset[tuple[str, str]]:
-        """Kind of encoder (elsewhere empty) and name of what the project has without registering it."""
+        """(kind, name) of all that the project has built in; kind: that of an encoder, otherwise empty."""
         if hook in FACTORIES:
             return frozenset((kind, n) for kind, t in FACTORIES[hook].items() for n in t.builtin)
         names: Iterable[str] = self._reserved.get(hook, ())

@@ -171,6 +171,16 @@ def _check_packages() -> Iterator[Check]:
         yield Check("training", "note", found, f"to train, run `{how_to_install(left_out[0])}`")
 
 
+def _is_installed(distribution: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        version(distribution)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
 def _check_imports(broken: set[str]) -> Iterator[Check]:
     """Import the large packages; names that fail are added to `broken`."""
     for name in IMPORTS:
@@ -178,7 +188,7 @@ def _check_imports(broken: set[str]) -> Iterator[Check]:
             importlib.import_module(name)
         except Exception as error:
             broken.add(name)
-            if isinstance(error, ModuleNotFoundError) and error.name == name:
+            if not _is_installed(name):
                 continue  # reported with the packages
             yield Check(
                 "import",

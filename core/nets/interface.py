@@ -98,7 +98,7 @@ class NetworkBuilder(ABC):
 
 
 def problem_of_builder(builder: NetworkBuilder) -> str:
-    """Return what is wrong with the attributes of a builder; empty if they are those of the interface."""
+    """Return the first wrong attribute of a builder as a message; empty if all are right."""
     missing = [word for word in NetworkBuilder.__annotations__ if not hasattr(builder, word)]
     if missing:
         return f"is a builder without {', '.join(missing)}"

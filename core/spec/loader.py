@@ -132,7 +132,7 @@ def _wrong_type(path: Sequence[str | int], items: Sequence[Any]) -> str:
     bare = loc[0] in ("input", "policy") and loc[2:] == (given,)
     forms: list[str] = []
     for option in options:
-        if loc[0] == "policy" and given in _POLICY_FORMS:
+        if loc[0] == "policy" and isinstance(given, str) and given in _POLICY_FORMS:
             forms.append(_POLICY_FORMS[given])
         elif bare:  # the key of a plane item without its value
             values = option.get("enum") or [_form(option, None)]

@@ -134,8 +134,8 @@ def check_variant(rules: Rules, seconds: float) -> Report:
 
 
 def _network(rules: Rules, encoder: Encoder) -> str:
-    """Run a network on the start position; return what is wrong with its outputs, or nothing. Without
-    torch there is nothing to run."""
+    """Run a network on the start position; return what is wrong with its outputs, or nothing.
+    Skipped without torch."""
     try:
         import torch
     except ModuleNotFoundError:

@@ -235,8 +235,8 @@ class Engine(Closing):
         """Context of one use of the search. Raises VariantAIError if another has not ended."""
         if not self._lock.acquire(blocking=False):
             raise VariantAIError(
-                "this engine is still searching: leave the loop of its stream first, or use another "
-                "engine"
+                "this engine is still searching: leave the loop of its stream first, or call the stream's "
+                "close(), or use another engine"
             )
         try:
             self._require_open()

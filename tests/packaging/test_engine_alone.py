@@ -1,4 +1,4 @@
-"""An installation without the packages of training plays; what trains says what is missing."""
+"""An installation without the packages of training plays; commands that train name the missing packages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_engine_plays(tmp_path: Path) -> None:
     assert "2 games" in done.stdout + done.stderr
 
 
-def test_the_installation_is_checked(tmp_path: Path) -> None:
+def test_a_spec_is_checked(tmp_path: Path) -> None:
     done = run(tmp_path, "spec", "check", "minishogi", "--positions", "20")
     assert done.returncode == 0, done.stdout + done.stderr
 

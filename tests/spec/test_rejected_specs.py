@@ -120,3 +120,11 @@ def test_messages_say_what_is_accepted(tmp_path: Path, text: str, message: str) 
     with pytest.raises(SpecError) as caught:
         load_spec(path)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("item", ["[slides]", "{slides: [N]}", "3"])
+def test_any_item_of_the_policy_gets_a_message(tmp_path: Path, item: str) -> None:
+    path = tmp_path / "child.yaml"
+    path.write_text(f"{CHILD}policy: [{item}]\n")
+    with pytest.raises(SpecError, match=r"child\.yaml:3:"):
+        load_spec(path)

@@ -8,6 +8,7 @@ registered with `register_readers`; those of `core_readers` serve every variant.
 from __future__ import annotations
 
 import io
+import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from variant_ai.core.data.game_record import Result
+from variant_ai.core.errors import VariantAIError
+
+_log = logging.getLogger(__name__)
 
 MAX_PLIES = 20_000
 """Moves of a game; a longer game is rejected."""
@@ -156,6 +160,52 @@ class GameReader(ABC):
     @abstractmethod
     def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
         """Yield the games, in bounded memory. Bad text gives games with a problem, never an error."""
+
+
+@dataclass
+class GuardedReader(GameReader):
+    """A reader of a plugin: what it raises, or yields of another type, is reported with its name, and files
+    that have nothing to do with it are read as before."""
+
+    inner: GameReader
+    plugin: str
+    reported: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self.name, self.extensions = self.inner.name, self.inner.extensions
+
+    def sniff(self, head: bytes) -> bool:
+        """Recognise a file as the plugin does; False if that fails, which is reported once."""
+        try:
+            return bool(self.inner.sniff(head))
+        except Exception as error:
+            if not self.reported:
+                _log.warning("%s", self._failed("sniff", error))
+            self.reported = True
+            return False
+
+    def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
+        """Yield the games that the plugin reads. Where that fails, the last one reports it."""
+        number = 0
+        try:
+            for raw in self.inner.read(stream, source):
+                if not _is_game(raw):
+                    raise TypeError(f"expected a RawGame with moves as texts, got {raw!r}")
+                number = raw.number
+                yield raw
+        except (VariantAIError, OSError):
+            raise
+        except Exception as error:
+            detail = self._failed("read", error)
+            yield RawGame(source, number + 1, 0, problem="reader failed", detail=detail)
+
+    def _failed(self, action: str, error: Exception) -> str:
+        problem = f"{type(error).__name__}: {error}"
+        return f"plugin {self.plugin!r}: {action} of the reader {self.name!r} failed: {problem}"
+
+
+def _is_game(raw: object) -> bool:
+    return isinstance(raw, RawGame) and all(isinstance(word, str) for word in raw.moves)
 
 
 def choose_reader(readers: Sequence[GameReader], name: str, head: bytes) -> GameReader | None:

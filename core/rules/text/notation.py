@@ -9,13 +9,15 @@ Notations of one variant (Chinese characters, WXF) are in the plugin of that var
 
 from __future__ import annotations
 
+import contextlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import index
 
-from variant_ai.core.errors import MoveError
+from variant_ai.core.errors import MoveError, PluginError, VariantAIError
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.position import (
@@ -67,6 +69,60 @@ class Notation(ABC):
             texts.append(self.write(rules, position, move))
             position = rules.play(position, move)
         return texts
+
+
+@dataclass
+class GuardedNotation(Notation):
+    """A notation of a plugin: what it raises, or returns of another type, becomes an error that names it."""
+
+    inner: Notation
+    plugin: str
+
+    def __post_init__(self) -> None:
+        self.name = self.inner.name
+
+    def write(self, rules: Rules, position: Position, move: int) -> str:
+        """Write a move as the plugin does. Raises PluginError if that fails."""
+        with self._guarded():
+            text = self.inner.write(rules, position, move)
+            _require_text(text)
+        return text
+
+    def write_line(self, rules: Rules, position: Position, moves: Iterable[int]) -> list[str]:
+        """Write moves as the plugin does. Raises PluginError if that fails."""
+        with self._guarded():
+            texts = self.inner.write_line(rules, position, moves)
+            for text in texts:
+                _require_text(text)
+        return texts
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Context in which the plugin writes moves."""
+        try:
+            yield
+        except VariantAIError:
+            raise
+        except Exception as error:
+            raise PluginError(self._failed("write", error)) from error
+
+    def read(self, rules: Rules, position: Position, text: str) -> int:
+        """Read a move as the plugin does. Raises MoveError if that fails: other notations may read the text."""
+        try:
+            return index(self.inner.read(rules, position, text))
+        except VariantAIError:
+            raise
+        except Exception as error:
+            raise MoveError(self._failed("read", error)) from error
+
+    def _failed(self, action: str, error: Exception) -> str:
+        problem = f"{type(error).__name__}: {error}"
+        return f"plugin {self.plugin!r}: the notation {self.name!r} cannot {action}: {problem}"
+
+
+def _require_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"expected a text, got {text!r}")
 
 
 class UciNotation(Notation):
