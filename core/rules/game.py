@@ -14,6 +14,7 @@ must therefore use the outcome of a `Game`, never that of a position.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ class Game:
             copy.push(move)
         return copy
 
-    @property
+    @cached_property
     def start_fen(self) -> str | None:
         """FEN of the first position; None: the variant's start position."""
         fen = self.rules.fen(self.positions[0])

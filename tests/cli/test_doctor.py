@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import json
 import shutil
 from types import SimpleNamespace
@@ -98,6 +99,30 @@ def test_versions_out_of_range_and_missing(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(told) == 2
     assert "is not >=99" in told[0] and "pip install 'click>=99'" in told[0]
     assert "no-such-package-at-all is missing" in told[1]
+
+
+def test_the_packages_of_training_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After `make engine` torch is missing, which is a note: its import is not a second problem."""
+    version, import_module = importlib.metadata.version, importlib.import_module
+
+    def without_torch(name: str) -> str:
+        if name == "torch":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    def not_found(name: str, package: str | None = None) -> Any:
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+        return import_module(name, package)
+
+    monkeypatch.setattr("importlib.metadata.version", without_torch)
+    monkeypatch.setattr(importlib, "import_module", not_found)
+    found = report()
+    (check,) = findings(found, "training")
+    assert check["status"] == "note"
+    assert check["found"] == "torch: not installed; nets can be played, but not trained"
+    assert "pip install" in check["advice"]
+    assert findings(found, "package") == findings(found, "import") == []
 
 
 def test_a_gpu_that_onnxruntime_only_has_on_paper(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,7 +138,7 @@ class EngineProcess(Closing, ABC):
         self.hurried = threading.Event()
         """If set, the search that is under way gets `stop`, and answers with its move so far."""
         self._process: subprocess.Popen[bytes] | None = None
-        self._lines: queue.Queue[Line | None] = queue.Queue()
+        self._lines: queue.SimpleQueue[Line | None] = queue.SimpleQueue()
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._stdout: deque[str] = deque(maxlen=STDOUT_LINES)
         self._readers: list[threading.Thread] = []
@@ -167,7 +167,7 @@ class EngineProcess(Closing, ABC):
     def _launch(self) -> None:
         """Start the process without sending anything."""
         self.kill()
-        self._lines = queue.Queue()
+        self._lines = queue.SimpleQueue()
         self._stderr = deque(maxlen=STDERR_LINES)
         self._stdout = deque(maxlen=STDOUT_LINES)
         try:
@@ -307,7 +307,7 @@ def command_name(command: Sequence[str]) -> str:
 
 
 def _read_lines(
-    process: subprocess.Popen[bytes], lines: queue.Queue[Line | None], tail: deque[str]
+    process: subprocess.Popen[bytes], lines: queue.SimpleQueue[Line | None], tail: deque[str]
 ) -> None:
     assert process.stdout is not None
     with process.stdout as pipe, contextlib.suppress(ValueError, OSError):

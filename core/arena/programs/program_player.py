@@ -51,6 +51,7 @@ class Coordinates:
         alternative letters (`also`)."""
         self.rules = rules
         self.first_rank = first_rank
+        self._texts: dict[int, str] = {}
         self._letters: dict[int, str] = {}
         if other_letters:
             for letter, piece in rules.spec.pieces.items():
@@ -59,8 +60,13 @@ class Coordinates:
                     self._letters[ord(letter.lower())] = piece.also.lower()
 
     def write(self, move: int) -> str:
-        text = self.rules.uci(move)
-        return text if self.first_rank == 1 else shifted_ranks(text, self.first_rank - 1)
+        text = self._texts.get(move)  # before each move all moves of the game are written again
+        if text is None:
+            text = self.rules.uci(move)
+            if self.first_rank != 1:
+                text = shifted_ranks(text, self.first_rank - 1)
+            self._texts[move] = text
+        return text
 
     def write_all(self, moves: Sequence[int]) -> list[str]:
         return [self.write(move) for move in moves]

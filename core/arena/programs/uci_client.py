@@ -35,6 +35,7 @@ _VARIANT_FILE = "variantpath"
 """Option of Fairy-Stockfish: a file that defines variants."""
 _OPTION = re.compile(r"option name (.+?) type (\S+)(.*)")
 _OPTION_WORDS = re.compile(r" (default|min|max|var)(?= |$)")
+_RANK = re.compile(r" multipv ([0-9]+)")
 NO_MOVES = ("(none)", "0000", "(null)", "NULL", "none", "")
 """Texts that engines write instead of a move if they find none."""
 
@@ -212,7 +213,8 @@ class UciClient(EngineProcess):
             if text.startswith("info string"):
                 continue
             if text.startswith("info ") and (" pv " in text or " score " in text):
-                rank = _number(text.split(), "multipv", 1)
+                found = _RANK.search(text)
+                rank = int(found[1]) if found else 1
                 candidates.add(rank, text)
                 if rank not in ranks or _says_more(text, ranks[rank]):
                     ranks[rank] = text
@@ -300,26 +302,30 @@ class _Candidates:
     then be a bound for another move than before, whose score is that of an earlier iteration."""
 
     def __init__(self) -> None:
-        self._latest: dict[int, Answer] = {}
-        """By rank, the last line, also if it is a bound."""
-        self._exact: dict[str, Answer] = {}
-        """By move, the last line that is no bound."""
+        self._lines: list[tuple[int, str]] = []
+        """Rank and text of each line, parsed only if the engine compares moves: it writes dozens of lines
+        for a move that takes milliseconds."""
 
     def add(self, rank: int, text: str) -> None:
-        line = _line_of(text)
-        if line.move is None or (line.score is None and line.mate is None):
-            return
-        self._latest[rank] = line
-        if not _is_bound(text):
-            self._exact[line.move] = line
+        self._lines.append((rank, text))
 
     def found(self) -> tuple[Answer, ...]:
         """Each move once, in the engine's order; empty if it wrote only one line."""
-        if len(self._latest) < 2:
+        if len({rank for rank, _ in self._lines}) < 2:
             return ()
-        lines = [self._latest[rank] for rank in sorted(self._latest)]
-        moves = {line.move: self._exact.get(line.move or "", line) for line in lines}
-        return tuple(moves.values())
+        latest: dict[int, Answer] = {}  # by rank, the last line, also if it is a bound
+        exact: dict[str, Answer] = {}  # by move, the last line that is no bound
+        for rank, text in self._lines:
+            line = _line_of(text)
+            if line.move is None or (line.score is None and line.mate is None):
+                continue
+            latest[rank] = line
+            if not _is_bound(text):
+                exact[line.move] = line
+        if len(latest) < 2:
+            return ()
+        lines = [latest[rank] for rank in sorted(latest)]
+        return tuple({line.move: exact.get(line.move or "", line) for line in lines}.values())
 
 
 def _line_of(text: str) -> Answer:

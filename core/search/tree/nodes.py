@@ -142,7 +142,6 @@ STATE = np.dtype(
         ("collisions", "i8"),
         ("merges", "i8"),
         ("depths", "i8"),  # sum of the lengths of all paths
-        ("full", "i1"),  # 1: an allocation failed
     ],
     align=True,
 )
@@ -271,7 +270,6 @@ def allocate_cells(g: Arrays, size: Number) -> Number:
     """Allocate a block of `size` cells; returns 0 if memory is full."""
     state = g.state[0]
     if state["cells"] + size > state["cell_limit"] and state["node_count"] >= MIN_NODES:
-        state["full"] = 1
         return np.int64(0)
     block = np.int64(state["free"][size])
     if block != 0:
@@ -284,7 +282,6 @@ def allocate_cells(g: Arrays, size: Number) -> Number:
         while larger < CLASSES and state["free"][larger] == 0:
             larger += 1
         if larger == CLASSES:
-            state["full"] = 1
             return np.int64(0)
         block = np.int64(state["free"][larger])
         state["free"][larger] = g.nodes[block]["next"]
@@ -432,7 +429,6 @@ def repeat_of(g: Arrays, slot: SlotRow) -> Number:
         entry = np.int64(state["repeat_top"])
         state["repeat_top"] += 1
     else:
-        state["full"] = 1
         return np.int64(0)
     g.repeats[entry]["visits"] = 0
     g.repeats[entry]["sum"] = 0.0
