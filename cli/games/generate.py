@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from variant_ai.core.arena.games.openings import Opening
     from variant_ai.core.data.store.store_writer import Mode
     from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.spec.schema import VariantSpec
 
 
 @click.command(
@@ -171,6 +172,8 @@ def command(
         if not (ended_early and journal.has_games):
             journal.remove()
     _print(report, output, as_json)
+    if report.rule_faults:
+        _advise_on_rules(name, spec, report)
     if report.interrupted:
         note(f"{report.games} of {counted(settings.games, 'game')}; the same command continues")
         raise KeyboardInterrupt
@@ -383,6 +386,14 @@ def _print(report: GenerationReport, output: Path, as_json: bool) -> None:
             *([("cut", report.cut)] if report.cut else []),
         ]
     )
+
+
+def _advise_on_rules(name: str, spec: VariantSpec, report: GenerationReport) -> None:
+    from variant_ai.core.arena.players.player_spec import PlayerSpec
+    from variant_ai.core.arena.programs.rule_differences import advice_on_rules, told_variant
+
+    # PlayerSpec: a program of this command has no name of its own for the variant.
+    note(advice_on_rules(name, told_variant(PlayerSpec(), spec), spec, report.rule_faults))
 
 
 def _counted(counter: Counter[str]) -> str:

@@ -70,6 +70,22 @@ def test_the_ends_are_infinite_and_nothing_is_unknown() -> None:
     assert few.difference(0, 1)[0] == 0 and few.difference(0, 1)[1] > 200
 
 
+@pytest.mark.parametrize("games", ["3-1-0", "3-0-1", "1-1-0", "99-0-1"])
+def test_few_games_have_a_wide_interval_but_a_finite_one(games: str) -> None:
+    """The normal interval of such scores leaves (0, 1)."""
+    said = estimate(Tally.parse(games))
+    assert -math.inf < said.low < said.elo < said.high < math.inf
+    assert 250 < said.error < 450
+
+
+def test_the_score_interval_is_that_of_wilson() -> None:
+    """Three of four: (0.300, 0.954), as in tables of the interval."""
+    said = estimate(Tally(3, 0, 1))
+    ends = (expected_score(said.low), expected_score(said.high))
+    assert ends == pytest.approx((0.3006, 0.9544), abs=1e-4)
+    assert estimate(Tally(10, 0, 0)).low == pytest.approx(elo_of(10 / (10 + 1.96**2)), abs=0.01)
+
+
 def test_superiority_ignores_draws() -> None:
     assert superiority(Tally(30, 0, 20)) == superiority(Tally(30, 999, 20))
     # one standard deviation: (W - L) / sqrt(W + L) = 1

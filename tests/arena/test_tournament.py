@@ -634,3 +634,27 @@ def test_games_lost_on_time_are_a_warning() -> None:
     state = MatchState(("a", "b"), entries=[*late, *others])
     assert state.warning.startswith("3 of 13 games ended by a time forfeit.")
     assert MatchState(("a", "b"), entries=[late[0], *others]).warning == ""
+
+
+def test_a_program_that_may_know_other_rules_is_named() -> None:
+    """With the variant that it was told; a crash is no sign of that, and a player of this process
+    has the rules of the spec."""
+    spec = registry().variant("dobutsu")
+    entry = GameEntry(0, 1, "a", "b", 0, None, [], 0, "1-0", "illegal move")
+    reasons = ("illegal move", "no move", "false claim", "crash")
+    games = [replace(entry, number=n, reason=reason) for n, reason in enumerate(reasons)]
+    told = {"b": "dobutsu-of-b"}
+    said = MatchState(("a", "b"), games, spec=spec, told=told).warning
+    assert "b broke the rules of dobutsu in 3 games" in said
+    assert "it was told the variant 'dobutsu-of-b'" in said and "VariantPath" in said
+    assert "broke" not in MatchState(("a", "b"), games, spec=spec).warning
+    assert "broke" not in MatchState(("a", "b"), games[3:], spec=spec, told=told).warning
+
+
+def test_a_match_says_which_variant_its_programs_were_told(rules: Rules, tmp_path: Path) -> None:
+    players = [{"command": "b", "variant": "zh"}, {"command": "c"}, {"random": True}]
+    made = [ToyPlayer("a"), ToyPlayer("b"), ToyPlayer("c")]
+    chosen = settings(players=players)
+    one = Tournament(chosen, rules, made.__getitem__, [Opening()], tmp_path, SanNotation())
+    state = one.run(lambda state, entry: None)
+    assert state.told == {"a": "zh", "b": "crazyhouse"} and state.spec is rules.spec

@@ -78,7 +78,16 @@ def test_dropped_games_are_counted_by_reason(tmp_path: Path) -> None:
     result = generate(store, "--games", "2", command=engine("illegal", "2", counter))
     assert result.exit_code == 0
     assert "dropped 1: " in result.stderr and "a1a1" in result.stderr
+    assert result.stderr.count("Fake Engine 1.0 broke the rules of") == 1
+    assert f"it was told the variant {VARIANT!r}" in result.stderr
     assert len(Store(store)) == 2
+
+
+def test_a_crash_is_no_sign_of_other_rules(tmp_path: Path) -> None:
+    command = engine("dies", "2", str(tmp_path / "counter"))
+    result = generate(tmp_path / "games.store", "--games", "2", command=command)
+    assert result.exit_code == 0 and "dropped 1: " in result.stderr
+    assert "broke the rules" not in result.stderr
 
 
 def test_an_engine_given_up_leaves_the_finished_games(tmp_path: Path) -> None:

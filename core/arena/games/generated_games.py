@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from variant_ai.core.arena.match.journal import Journal
+from variant_ai.core.arena.programs.rule_differences import RULE_FAULTS
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import Mode, StoreWriter
@@ -39,6 +40,8 @@ class Dropped:
     number: int
     """Counted from 0."""
     reason: str
+    fault: str = ""
+    """Kind of the player's fault, one of `player.FAULTS`, if the game ended by one."""
 
 
 Ended = GameRecord | Dropped
@@ -84,6 +87,8 @@ class GenerationReport:
     """By reason."""
     cut: int = 0
     """Games without the plies before a blunder."""
+    rule_faults: int = 0
+    """Dropped games in which the player broke the rules."""
     failure: str = ""
     """Why generation ended before all games were finished."""
     interrupted: bool = False
@@ -91,6 +96,7 @@ class GenerationReport:
     def count(self, game: Ended) -> None:
         if isinstance(game, Dropped):
             self.dropped[game.reason] += 1
+            self.rule_faults += game.fault in RULE_FAULTS
             return
         self.games += 1
         self.plies += game.plies

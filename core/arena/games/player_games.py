@@ -111,5 +111,5 @@ class PlayerGames(GameGenerator):
             return Dropped(number, STOPPED)
         if played.reason in FAULTS:
             player.kill()
-            return Dropped(number, played.detail)
+            return Dropped(number, played.detail, played.reason)
         return self._kept(number, played, player.name)

@@ -14,7 +14,7 @@ import contextlib
 import gc
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,11 @@ from variant_ai.core.arena.match.player_pool import PlayerPool
 from variant_ai.core.arena.match.referee import Referee
 from variant_ai.core.arena.players.player import ACCIDENTS, FAULTS, Player
 from variant_ai.core.arena.programs.engine_process import EngineDiedError, EngineHungError
+from variant_ai.core.arena.programs.rule_differences import (
+    RULE_FAULTS,
+    advice_on_rules,
+    told_variant,
+)
 from variant_ai.core.arena.tables.crosstable import Standings, csv_text, html, text
 from variant_ai.core.arena.tables.sprt import SprtStatus, pair_counts
 from variant_ai.core.errors import DataError, EngineError, SettingError
@@ -45,6 +50,7 @@ from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.rules.chase_judge import load_judge
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation
+from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import first_settings, naming, whole
 from variant_ai.core.system.text_tables import counted
 
@@ -73,6 +79,10 @@ class MatchState:
     sprt: SprtStatus | None = None
     stopped: bool = False
     """True if games are missing and the test did not end the match."""
+    spec: VariantSpec | None = None
+    """The variant that is played."""
+    told: Mapping[str, str] = field(default_factory=dict)
+    """The variant that each program was told to play."""
 
     @property
     def is_decided(self) -> bool:
@@ -92,7 +102,8 @@ class MatchState:
 
     @property
     def warning(self) -> str:
-        """Reasons to doubt the table: repeated games, time forfeits; empty if there are none."""
+        """Reasons to doubt the table: repeated games, time forfeits, broken rules; empty if there are
+        none."""
         found = []
         games = counted(len(self.entries), "game")
         if self.repeated:
@@ -107,7 +118,14 @@ class MatchState:
                 f"{late} of {games} ended by a time forfeit. If the machine is busy, play fewer games at the "
                 "same time (`--concurrency`), or tolerate more (`--margin`)."
             )
-        return "\n".join(found)
+        return "\n".join([*found, *self._broken_rules()])
+
+    def _broken_rules(self) -> Iterator[str]:
+        """A sentence for each program whose rules may differ from those of the spec."""
+        broken = Counter(_at_fault(one) for one in self.entries if one.reason in RULE_FAULTS)
+        for name, games in broken.items():
+            if self.spec is not None and name in self.told:
+                yield advice_on_rules(name, self.told[name], self.spec, games)
 
     def table(self, title: str = "") -> Standings:
         return match_standings(self.names, self.entries, title)
@@ -165,8 +183,13 @@ class Tournament:
         self.folder.mkdir(parents=True, exist_ok=True)
         with Journal(self.folder / JOURNAL) as journal:
             self._check_folder(nets, journal)
-            state = MatchState(self._names, self._entries(journal))
-            settings = self.settings
+            settings, spec = self.settings, self.rules.spec
+            told = {
+                name: told_variant(player, spec)
+                for name, player in zip(self._names, settings.players, strict=True)
+                if player.command
+            }
+            state = MatchState(self._names, self._entries(journal), spec=spec, told=told)
             order = opening_order(len(self.openings), settings.openings.order, settings.seed)
             schedule = list(pairings(settings.meetings(), settings.games, order))
             state.scheduled = len(schedule)

@@ -131,6 +131,9 @@ def text(table: Standings) -> str:
     """
     parts = [f"{table.title}\n\n"] if table.title else []
     parts.append(aligned([columns(table), *rows(table)], left={1}, repeated=2))
+    if table.games:
+        halves = ": for two, half of their difference" if len(table.lines) == 2 else ""
+        parts.append(f"Elo is relative to the mean of the players{halves}.\n")
     if len(table.lines) == 2 and table.games:
         first, second = table.lines
         parts.append(

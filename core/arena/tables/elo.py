@@ -125,6 +125,8 @@ def estimate(tally: Tally) -> Estimate:
 
     The interval is that of the mean score under the normal distribution, with each end converted to
     Elo; the error is half its width, as in the tables of [CrazyAra-preprint] and [Xiangqi-thesis].
+    Where it would leave (0, 1), since there are few games or hardly any were lost, it is the score
+    interval of [Wilson], which never does if the score is not extreme itself.
     """
     mean, low, high = tally.score, 0.0, 1.0
     if tally.games:
@@ -135,9 +137,24 @@ def estimate(tally: Tally) -> Estimate:
             variance = cautious_variance(tally)
         reach = QUANTILE * math.sqrt(variance)
         low, high = mean - reach, mean + reach
+        if low <= 0.0 or high >= 1.0:
+            low, high = _score_interval(mean, tally.games)
     ends = elo_of(low), elo_of(high)
     error = (ends[1] - ends[0]) / 2 if all(map(math.isfinite, ends)) else math.inf
     return Estimate(elo_of(mean), error, *ends, superiority(tally))
+
+
+def _score_interval(mean: float, games: int) -> tuple[float, float]:
+    """Ends of the score interval ([Wilson]) of a mean in [0, 1], as if no game were drawn:
+    draws make it wider than it need be."""
+    shift = QUANTILE**2 / games
+    centre = (mean + shift / 2) / (1 + shift)
+    reach = math.sqrt(shift * (mean * (1 - mean) + shift / 4)) / (1 + shift)
+    # Rounding must not move an end that is exact.
+    return (
+        0.0 if mean == 0.0 else centre - reach,
+        1.0 if mean == 1.0 else centre + reach,
+    )
 
 
 def cautious_variance(tally: Tally) -> float:
