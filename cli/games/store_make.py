@@ -57,7 +57,8 @@ def filter_(
 ) -> None:
     """Keep the games that meet all conditions.
 
-    They are written to another store; the original store is not changed.
+    They are written to another store; the original store is not changed. If no game meets them,
+    nothing is written and the command fails.
     """
     from variant_ai.core.data.store.stored_moves import SeenGames
 
@@ -68,6 +69,10 @@ def filter_(
     if drop_duplicates:
         chosen, games = games, SeenGames().new_of(store, games)
         dropped |= {"duplicate": len(chosen) - len(games)} if len(games) < len(chosen) else {}
+    if not games:
+        require_new(output, replace)
+        reasons = ", ".join(f"{n:,} {why}" for why, n in _ordered(dropped))
+        fail(f"no game of {path} meets the conditions ({reasons or 'it has no games'})")
     writer = new_writer(output, [store], replace, conditions)
     _copy(writer, [(store, games)], dropped, as_json)
 
@@ -225,7 +230,10 @@ def _copy(
         return
     click.echo(f"{counted(writer.games, 'game')} to {writer.path}")
     if dropped:
-        ordered = sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
-        print_table(
-            ["dropped", "reason"], [(f"{n:,}", why) for why, n in ordered], right=["dropped"]
-        )
+        rows = [(f"{n:,}", why) for why, n in _ordered(dropped)]
+        print_table(["dropped", "reason"], rows, right=["dropped"])
+
+
+def _ordered(dropped: dict[str, int]) -> list[tuple[str, int]]:
+    """Reasons and numbers of games, the most frequent reason first."""
+    return sorted(dropped.items(), key=lambda item: (-item[1], item[0]))

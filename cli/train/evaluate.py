@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from variant_ai.core.train.measure.evaluation import Counts, Evaluation, NetEvaluation
     from variant_ai.core.train.measure.metrics import Metrics
     from variant_ai.core.train.measure.prediction import Model
-    from variant_ai.core.train.run.training_settings import TrainConfig
+    from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
 
 
 def policy_labels(context: click.Context, option: click.Parameter, word: str | None) -> str | None:
@@ -319,6 +319,19 @@ def _training_of(model: Model) -> TrainConfig | None:
         return None
 
 
+def _data_of(model: Model) -> DataConfig | None:
+    """The data that a net was trained on, from its run directory or, if it has none, its file."""
+    from variant_ai.core.inference.model_file import ONNX_SUFFIX, read_model_file
+    from variant_ai.core.train.run.training_data import data_of_file
+
+    config = _training_of(model)
+    if config is not None:
+        return config.data
+    if model.path.suffix != ONNX_SUFFIX:
+        return None
+    return data_of_file(read_model_file(model.path).metadata)
+
+
 def _print_trained(
     models: list[Model], stores: list[Store], games: Sequence[NDArray[np.int64]]
 ) -> None:
@@ -327,8 +340,8 @@ def _print_trained(
 
     total = sum(map(len, games))
     for model in models:
-        config = _training_of(model)
-        count = 0 if config is None else count_trained(config.data, stores, games)
+        data = _data_of(model)
+        count = 0 if data is None else count_trained(data, stores, games)
         if count:
             note(f"{model.path} was trained on {count:,} of these {counted(total, 'game')}.")
 

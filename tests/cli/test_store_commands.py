@@ -179,6 +179,17 @@ def test_filter_keeps_what_meets_all_conditions(run: Run, store: Path) -> None:
     assert "min rating 1980" in run("store", "show", "kept.store").stdout
 
 
+def test_a_filter_that_no_game_passes_writes_nothing(run: Run, store: Path) -> None:
+    said = run("store", "filter", store, "-o", "none.store", "--min-rating", 3000, status=1).stderr
+    assert f"no game of {store} meets the conditions (" in said
+    assert "rating" in said
+    assert not Path("none.store").exists()
+    run("store", "filter", store, "-o", "old.store")
+    before = Path("old.store").read_bytes()
+    run(*("store", "filter", store, "-o", "old.store", "--replace", "--min-plies", 900), status=1)
+    assert Path("old.store").read_bytes() == before
+
+
 def test_filters_follow_one_another(run: Run, store: Path) -> None:
     run("store", "filter", store, "-o", "a.store", "--min-plies", 9)
     run("store", "filter", "a.store", "-o", "b.store", "--max-plies", 12)

@@ -230,6 +230,29 @@ def test_games_that_a_net_was_trained_on_are_told(run: Path, store: Path) -> Non
         assert (trained in told) is (games == store)
 
 
+def test_a_file_tells_what_its_net_was_trained_on(run: Path, store: Path, folder: Path) -> None:
+    """Without its run directory."""
+    file = folder / "copied" / "net.onnx"
+    file.parent.mkdir()
+    shutil.copy(run / "model.onnx", file)
+    games = json.loads((run / "config.json").read_text())["data"]["train_games"]
+    assert (
+        f"{file} was trained on {games:,} of these {len(Store(store)):,} games"
+        in succeed("evaluate", file, store).stderr
+    )
+    assert "was trained on" not in succeed("evaluate", file, store, "--split", SPLIT).stderr
+
+
+def test_games_in_a_merged_store_are_told(run: Path, store: Path, folder: Path) -> None:
+    games = json.loads((run / "config.json").read_text())["data"]["train_games"]
+    merged, part = folder / "merged.store", folder / "part.store"
+    succeed("store", "merge", store, store, "-o", merged)
+    succeed("store", "filter", store, "--result", "1-0", "-o", part)
+    told = succeed("evaluate", run, merged).stderr
+    assert f"was trained on {2 * games:,} of these {2 * len(Store(store)):,} games" in told
+    assert "was trained on" in succeed("evaluate", run, part).stderr
+
+
 def test_the_seed_does_not_change_the_split(folder: Path, store: Path) -> None:
     sides = {}
     for seed, split_seed in ((0, 0), (1, 0), (0, 1)):

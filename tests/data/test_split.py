@@ -129,6 +129,28 @@ def test_years_go_where_they_are_sent(tmp_path: Path) -> None:
     assert undated.validation.tolist() == [2, 5]
 
 
+def test_a_side_without_games_names_what_the_games_have(tmp_path: Path) -> None:
+    def complaint(games: list[GameRecord], by: By, key: str) -> str:
+        with pytest.raises(DataError) as found:
+            split_games(stored(tmp_path, games), SplitPlan(by, validation_keys=(key,)))
+        return str(found.value)
+
+    undated = [game(i) for i in range(2)]
+    assert complaint(undated, "year", "2008").endswith("for validation; no game has a date")
+    dated = [game(i, date=str(1999 + i)) for i in range(3)]
+    assert complaint([*undated, *dated], "year", "2008").endswith("; the games are of 1999 to 2001")
+    assert complaint(dated[:1], "year", "2008").endswith("; the games are of 1999")
+    sources = [game(i, source=f"{i}.pgn") for i in range(6)]
+    said = complaint(sources, "source", "x")
+    assert said.endswith("; their sources: 0.pgn, 1.pgn, 2.pgn, 3.pgn, 4.pgn and 1 other")
+    assert complaint(undated, "source", "x").endswith("; no game has a source")
+
+
+def test_a_store_without_games_cannot_be_split(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a\.store has no games$"):
+        split_games(stored(tmp_path, []), SplitPlan())
+
+
 def test_sources_go_where_they_are_sent(tmp_path: Path) -> None:
     games = [game(i, source=s) for i, s in enumerate(["a.pgn!1", "b.pgn", "a.pgn!2"])]
     split = split_games(stored(tmp_path, games), SplitPlan("source", validation_keys=("a.pgn*",)))

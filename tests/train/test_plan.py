@@ -116,6 +116,14 @@ def test_validation_stores(xiangqi: VariantSpec, store: Path, other_store: Path)
     assert ready.seen is None
 
 
+def test_a_store_without_games(xiangqi: VariantSpec, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.store"
+    StoreWriter(empty, xiangqi).close()
+    for split in ("none", "year:2008"):
+        with pytest.raises(DataError, match=r"empty\.store has no games$"):
+            prepared(xiangqi, empty, split=split, steps=1)
+
+
 def test_games_that_are_validated_on_should_not_be_trained_on(
     xiangqi: VariantSpec, store: Path, other_store: Path, tmp_path: Path
 ) -> None:

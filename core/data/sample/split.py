@@ -34,6 +34,8 @@ from variant_ai.core.system.text_tables import counted
 
 By = Literal["game", "group", "year", "source"]
 SUBSETS = ("train", "validation", "test")
+NAMED_SOURCES = 5
+"""Number of sources that a message names."""
 _START_BYTES = 4
 """Bytes of the start of a game in `shared_prefix`."""
 
@@ -128,12 +130,38 @@ def split_stores(stores: Sequence[Store], plan: SplitPlan) -> list[Split]:
     }
     for name in SUBSETS:
         if requested[name] and not any(len(getattr(split, name)) for split in splits):
-            paths = " and ".join(str(store.path) for store in stores)
-            raise DataError(
-                f"the split ({plan}) of the {counted(sum(map(len, stores)), 'game')} of {paths} leaves none "
-                f"for {name}"
-            )
+            raise DataError(_no_games(stores, plan, name))
     return splits
+
+
+def _no_games(stores: Sequence[Store], plan: SplitPlan, subset: str) -> str:
+    """Message about a subset without games, with the keys that the games have."""
+    paths = " and ".join(str(store.path) for store in stores)
+    count = sum(map(len, stores))
+    if not count:
+        return f"{paths} {'has' if len(stores) == 1 else 'have'} no games"
+    there = ""
+    if plan.named:
+        there = _years_there(stores) if plan.by == "year" else _sources_there(stores)
+    return f"the split ({plan}) of the {counted(count, 'game')} of {paths} leaves none for {subset}{there}"
+
+
+def _years_there(stores: Sequence[Store]) -> str:
+    years = np.unique(np.concatenate([store.years for store in stores]))
+    dated = years[years > 0]
+    if not dated.size:
+        return "; no game has a date"
+    first, last = int(dated[0]), int(dated[-1])
+    return f"; the games are of {first}" + (f" to {last}" if last > first else "")
+
+
+def _sources_there(stores: Sequence[Store]) -> str:
+    found = {name for store in stores for name in store.column("source")[0]} - {""}
+    if not found:
+        return "; no game has a source"
+    named, left_out = sorted(found)[:NAMED_SOURCES], len(found) - NAMED_SOURCES
+    more = f" and {counted(left_out, 'other')}" if left_out > 0 else ""
+    return f"; their sources: {', '.join(named)}{more}"
 
 
 # --- by shares ---------------------------------------------------------------------------------

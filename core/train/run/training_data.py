@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast, get_args
 
@@ -124,6 +125,9 @@ def open_data(
             if was != now
         )
         raise DataError(f"{changed} is no longer the store that this training started with")
+    if not any(map(len, stores)):
+        verb = "has" if len(stores) == 1 else "have"
+        raise DataError(f"{' and '.join(data.stores)} {verb} no games")
     plan = parse_split(data.split, data.seed)
     if plan is None:
         games = [np.arange(len(store)) for store in stores]
@@ -162,7 +166,7 @@ def open_data(
     if others:
         validating, chosen = others, [np.arange(len(store)) for store in others]
         if not data.hashes:  # a new training
-            shared = _shared_games(stores, games, others)
+            shared = _shared_games(stores, games, others, chosen)
     else:
         validating, chosen = stores, held
     validation = None
@@ -199,33 +203,51 @@ def open_data(
 def count_trained(
     data: DataConfig, stores: Sequence[Store], games: Sequence[NDArray[np.int64]]
 ) -> int:
-    """Number of games of these stores, one array of indices each, that a training used. Stores are
-    recognised by their contents; 0 if a store of the training cannot be found."""
-    here = {store.content_hash: store for store in stores}
-    contents = data.hashes[: len(data.stores)]
-    if not here.keys() & set(contents):
+    """Number of games of these stores, one array of indices each, that a training used.
+
+    A game is recognised by its start and moves, so the stores may be merged or filtered ones. Stores of
+    the training are found by their contents, among these stores and at their own paths; games of
+    those that are nowhere are not counted.
+    """
+    own = _stores_of(data, stores)
+    if not own:
         return 0
+    everything = [np.arange(len(store)) for store in own]
     try:
-        own = [
-            here.get(content) or Store(path)
-            for path, content in zip(data.stores, contents, strict=True)
-        ]
-        if tuple(store.content_hash for store in own) != contents:
-            return 0
         plan = parse_split(data.split, data.seed)
-        sides = None if plan is None else split_stores(own, plan)
-    except DataError:
-        return 0
-    trained = {
-        content: np.arange(len(store)) if sides is None else sides[k].train
-        for k, (content, store) in enumerate(zip(contents, own, strict=True))
-    }
-    known = zip(stores, games, strict=True)
-    return sum(
-        len(np.intersect1d(trained[store.content_hash], chosen))
-        for store, chosen in known
-        if store.content_hash in trained
-    )
+        if plan is not None:
+            everything = [split.train for split in split_stores(own, plan)]
+    except DataError:  # a side that no store has games on: that of the store that is not found
+        pass
+    return _shared_games(own, everything, stores, games)
+
+
+def _stores_of(data: DataConfig, others: Sequence[Store]) -> list[Store]:
+    """The stores of a training that are unchanged at their paths or have the contents of another one."""
+    known = {store.content_hash: store for store in others}
+    found: list[Store] = []
+    for path, content in zip(data.stores, data.hashes, strict=False):  # validation stores follow
+        if content in known:
+            found.append(known[content])
+            continue
+        with suppress(DataError, OSError):
+            store = Store(path)
+            if store.content_hash == content:
+                found.append(store)
+    return found
+
+
+def data_of_file(metadata: Mapping[str, str]) -> DataConfig | None:
+    """Data of the training of an ONNX file, from its metadata; its stores have no paths. None if it
+    does not tell, or another program wrote it."""
+    try:
+        hashes = json.loads(metadata.get("data_hashes", "[]"))
+        trained = hashes[: int(metadata.get("train_stores", len(hashes)))]
+        data = {"stores": [""] * len(trained), "hashes": trained}
+        split = {"split": metadata.get("data_split", NO_SPLIT)}
+        return DataConfig.model_validate(data | split | {"seed": metadata.get("split_seed", 0)})
+    except (TypeError, ValueError):
+        return None
 
 
 def _digest(*sides: list[NDArray[np.int64]]) -> str:
@@ -249,11 +271,15 @@ def _digest_of_scores(stores: Sequence[Store]) -> str:
 
 
 def _shared_games(
-    stores: Sequence[Store], games: Sequence[NDArray[np.int64]], others: Sequence[Store]
+    stores: Sequence[Store],
+    games: Sequence[NDArray[np.int64]],
+    others: Sequence[Store],
+    chosen: Sequence[NDArray[np.int64]],
 ) -> int:
-    """Number of games of `others` that are also among the games to train on."""
+    """Number of the `chosen` games of `others` that are also among `games` of `stores`."""
     trained = np.concatenate([points(store)[of] for store, of in zip(stores, games, strict=True)])
-    return int(sum(np.isin(points(store), trained).sum() for store in others))
+    pairs = zip(others, chosen, strict=True)
+    return int(sum(np.isin(points(store)[of], trained).sum() for store, of in pairs))
 
 
 def _train_source(
