@@ -32,7 +32,7 @@ class Progress:
     def __str__(self) -> str:
         text = f"compiling for this machine, once: {self.done} of {self.total} functions"
         if self.seconds_left is None:
-            return f"{text}; less than a minute"
+            return text
         return f"{text}; about {max(1, round(self.seconds_left))} s left"
 
 

@@ -402,6 +402,11 @@ def test_a_sentence_is_written_once_and_none_if_all_is_compiled() -> None:
     assert [text.split(": ")[1][:6] for text in written] == ["1 of 5", "5 of 5"]
 
 
+def test_no_time_is_promised_before_one_was_estimated() -> None:
+    assert str(Progress(0, 80)).endswith("0 of 80 functions")
+    assert str(Progress(40, 80, 12.4)).endswith("40 of 80 functions; about 12 s left")
+
+
 def test_without_any_folder_the_message_names_those_that_were_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
