@@ -132,17 +132,6 @@ class Encoder:
             raise MoveError(f"action {action} is not a move of a piece in this position")
         return move
 
-    def legal_mask(self, position: Position, moves: Sequence[int]) -> NDArray[np.bool_]:
-        """Return the mask of the legal moves, bool [A]: True for their actions.
-
-        For users of the package. The search takes the softmax over the legal moves alone
-        (`core/search/tree/priors.py:expand_node`); training does not mask illegal moves
-        (`core/train/loop/loss.py:losses`).
-        """
-        mask = np.zeros(self.actions, np.bool_)
-        mask[self.action_indices(position, moves)] = True
-        return mask
-
     @cached_property
     def mirror_actions(self) -> Ints:
         """Action of the left-right mirrored move for each action, int32 [A]; its own inverse.

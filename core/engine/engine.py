@@ -51,7 +51,8 @@ TIME_TO_LOAD = 10.0
 
 
 class Engine:
-    """Plays one game after the other. Used by the working thread alone."""
+    """Plays one game after the other. Used by the working thread; `_ready_search` also by the thread that
+    loads in the background."""
 
     def __init__(
         self,
@@ -223,7 +224,7 @@ class Engine:
         move = next((move for move in ranked if move in moves), moves[0])
         if report is None:
             whose = "the net's first choice" if ranked else "any legal move"
-            self._message(f"the search is still loading and the clock runs: playing {whose}")
+            self._message(f"the search is still loading: playing {whose}")
             report = Report(best=move, stopped_by="movetime")
         return Answer(self.game().text(move), None, report)
 
@@ -283,16 +284,20 @@ class Engine:
             gc.freeze()
             self._is_frozen = True
 
+    def finish_loading(self) -> None:
+        """Wait until what is loaded in the background is there."""
+        self._loader.finish()
+
     def _load_in_time(self, task: SearchTask, manager: TimeManager) -> bool:
-        """Load the search. Return False if that takes longer than the task's time; loading then
-        continues in the background."""
-        ends = loading_deadlines(task, manager)
-        if ends is None or (not self._loader.is_busy and self._is_current()):
+        """Load the search. Return False if that takes longer than the task's time, or the client says
+        `stop`; loading then continues in the background."""
+        if not self._loader.is_busy and self._is_current():
             return True
+        key = self.game().key
 
         def until() -> float:
-            has_policy = self._ranked[0] == self.game().key or self._is_net_free
-            return ends[0 if has_policy else 1]
+            policy, last = loading_deadlines(task, manager, self.signals)
+            return policy if self._ranked[0] == key or self._is_net_free else last
 
         return self._loader.load(self._ready_search, until, task.number)
 
@@ -307,7 +312,7 @@ class Engine:
         spec = self.spec()
         settings = (spec.variant, self.options.evaluator_settings)
         if self._evaluator is None or settings != self._evaluator_settings:
-            self._drop_search()
+            self._drop_evaluator()
             self._evaluator = self.builder.evaluator(spec, settings[1], self._message)
             self._evaluator_settings = settings
             self._is_warm = False
@@ -411,9 +416,16 @@ class Engine:
             self._search.close()
         self._search, self._search_settings = None, None
 
-    def close(self) -> None:
-        """Release the threads of the search."""
+    def _drop_evaluator(self) -> None:
+        """Close the search and its net, so that a new net finds their memory free."""
         self._drop_search()
+        evaluator, self._evaluator = self._evaluator, None
+        if evaluator is not None:
+            evaluator.close()
+
+    def close(self) -> None:
+        """Release the search and the net."""
+        self._drop_evaluator()
 
     # --- between searches ----------------------------------------------------------------------
 

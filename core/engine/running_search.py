@@ -115,19 +115,24 @@ class SearchTask:
 # --- loading while a clock runs --------------------------------------------------------------------
 
 
-def loading_deadlines(task: SearchTask, manager: TimeManager) -> tuple[float, float] | None:
+def loading_deadlines(
+    task: SearchTask, manager: TimeManager, signals: SearchSignals
+) -> tuple[float, float]:
     """Return two times by perf_counter: if the search is still loading, the first choice of the policy
-    is played from the first on, any legal move from the second on. None: no time limit."""
-    if task.go.waits or (task.movetime is None and task.clock is None):
-        return None
+    is played from the first on, any legal move from the second on. NEVER: no time limit runs yet."""
+    begins: float | None = task.at
+    if task.go.waits:
+        begins = None if task.go.infinite else signals.ponder_hit_time(task.number)
     policy = last = NEVER
+    if begins is None:
+        return policy, last
     if task.movetime is not None:
-        policy = task.at + task.movetime
+        policy = begins + task.movetime
         last = policy + LATE_FOR_POLICY
     if task.clock is not None:
         maximum = manager.budget(task.clock, task.own_moves).maximum
-        policy = min(policy, task.at + maximum)
-        last = min(last, task.at + max(maximum, LOADING_SHARE * task.clock.remaining))
+        policy = min(policy, begins + maximum)
+        last = min(last, begins + max(maximum, LOADING_SHARE * task.clock.remaining))
     return policy, last
 
 

@@ -1,10 +1,11 @@
 """A session with one client, from its first line to `quit`.
 
-Two threads. The reading thread parses each line and answers at once what cannot wait: the handshake,
+The reading thread parses each line and answers at once what cannot wait: the handshake,
 `isready` during a search, `stop`, `ponderhit`, `quit`. All other commands go into a queue, and the
 working thread executes them in order. So `position` and `setoption` during a search wait for its
 end, and a `go` during a search stops it, unless the protocol queues searches; both are answered.
-Lines are written by these two threads and by the reports of the search, each with a single write.
+Threads beside them load the search, tell how far the loading is, and watch the clock (README.md). Each
+writes a line with a single write.
 """
 
 from __future__ import annotations
@@ -358,6 +359,7 @@ class Session:
             if not self._dialect.ignores_unknown_options:
                 raise
             return
+        self.engine.finish_loading()  # it reads the options
         if option.name == VARIANT:
             self._set_variant(command.value or "")
         elif option.name == "Clear Hash":

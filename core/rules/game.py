@@ -78,6 +78,11 @@ class Game:
         """Return an independent game with the same moves. rules: those of another spec of the same
         game, whose positions then hold what that spec's planes show."""
         copy = Game(rules or self.rules, self.rules.fen(self.positions[0]), judge=self.judge)
+        if copy.rules is self.rules:  # positions do not change: both games may have the same ones
+            copy.moves = self.moves.copy()
+            copy.positions = self.positions.copy()
+            copy._seen = {key: seen.copy() for key, seen in self._seen.items()}
+            return copy
         for move in self.moves:
             copy.push(move)
         return copy
@@ -98,6 +103,11 @@ class Game:
         """Number of moves played in this game (`position['ply']` counts from the FEN's move
         number)."""
         return len(self.moves)
+
+    @property
+    def own_moves(self) -> int:
+        """Moves that the side to move has made before; those before a FEN by its move number."""
+        return int(self.position["ply"][0]) // 2
 
     @property
     def side(self) -> int:

@@ -142,8 +142,13 @@ class Report:
     hashfull: int = 0
     """Share of the memory in use, per mille."""
     stopped_by: str = ""
-    """Reason why it ended: `simulations`, `evaluations`, `movetime`, `depth`, `mate`, `stop`,
-    `solved`, `memory`, `counts`, `one move`, `game over`, `raw network`; empty while it runs."""
+    """Reason why it ended; empty while it runs.
+
+    A limit: `simulations`, `evaluations`, `movetime`, `depth`, `mate`; or `stop`. `solved`: the root is
+    proven, or every move that may be searched loses. `memory`: it is full; `counts`: more visits cannot
+    be counted. `one move`, `game over`, `raw network`: there was nothing to search. `player`: a program
+    on the page has answered.
+    """
 
     @property
     def known_lines(self) -> tuple[Line, ...]:

@@ -108,6 +108,8 @@ class Search(BaseSearch):
         self._allowed: Sequence[int] | None = None
         self._restricted = RestrictedRoots()
         self._begun, self._depth = 0.0, 0
+        self._took: float | None = 0.0
+        """Seconds of the last run; None during a run."""
         self._ended = ""
         """Reason why an infinite search has finished, while it waits for `stop`."""
         self.set_game(Game(self.rules))
@@ -119,10 +121,11 @@ class Search(BaseSearch):
     # --- the position ----------------------------------------------------------------------------
 
     def set_game(self, game: Game) -> None:
-        """Set the game to search from its last position. Earlier results for it are kept."""
+        """Set the game to search from its last position. Earlier results for it are kept. Moves that are
+        played in it later do not change the search."""
         with self._lock:
             self._allowed = None
-            self.tree.set_game(with_last_moves(game, self.rules))
+            self.tree.set_game(with_last_moves(game.copy(), self.rules))
 
     @property
     def game(self) -> Game:
@@ -202,7 +205,20 @@ class Search(BaseSearch):
         thread every `interval` seconds. Raises MoveError if none of `moves` is legal, DataError if the
         evaluator's output is not a number.
         """
-        self._begun = time.perf_counter()
+        self._begun, self._took = time.perf_counter(), None
+        try:
+            return self._run(limits, moves, multipv, on_report, interval)
+        finally:
+            self._took = time.perf_counter() - self._begun
+
+    def _run(
+        self,
+        limits: Limits,
+        moves: Sequence[int] | None,
+        multipv: int,
+        on_report: Callable[[Report], None] | None,
+        interval: float,
+    ) -> Report:
         self._depth = 0
         self._ended = ""
         self.phases = Phases()
@@ -469,7 +485,8 @@ class Search(BaseSearch):
     # --- reports ---------------------------------------------------------------------------------
 
     def _seconds(self) -> float:
-        return time.perf_counter() - self._begun
+        took = self._took
+        return time.perf_counter() - self._begun if took is None else took
 
     def _report(
         self,

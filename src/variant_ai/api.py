@@ -37,12 +37,15 @@ from variant_ai.plugins import registry
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
 
 __all__ = ["Analysis", "Engine", "Position", "Variation", "load_variant"]
 
-_rules: dict[tuple[str, int], Rules] = {}
+_RULES_KEPT = 8
+_rules: dict[int, tuple[VariantSpec, Rules]] = {}
+"""The specs used last with their rules, by the identity of the spec."""
 
 
 def load_variant(name_or_path: str | Path | VariantSpec) -> VariantSpec:
@@ -60,11 +63,12 @@ def load_variant(name_or_path: str | Path | VariantSpec) -> VariantSpec:
 
 
 def _rules_of(spec: VariantSpec) -> Rules:
-    """One rules object per spec, because its tables take a moment to make."""
-    key = (spec.variant, id(spec))
-    if key not in _rules:
-        _rules[key] = registry().rules(spec)
-    return _rules[key]
+    """The rules of a spec, made once for the specs used last: tables take a moment and two megabytes."""
+    known = _rules.pop(id(spec), None) or (spec, registry().rules(spec))
+    _rules[id(spec)] = known  # last, as the one used last
+    while len(_rules) > _RULES_KEPT:
+        del _rules[next(iter(_rules))]
+    return known[1]
 
 
 class Position:
@@ -138,8 +142,9 @@ class Position:
 
     def copy(self) -> Position:
         """Return an independent copy."""
-        start = self.game.rules.fen(self.game.positions[0])
-        return Position(self.spec, start, self.moves)
+        copy = Position(self.spec)
+        copy.game = self.game.copy()
+        return copy
 
     def text(self, *, flipped: bool = False) -> str:
         """Return a text drawing of the board."""
@@ -155,6 +160,11 @@ class Position:
 
     def __repr__(self) -> str:
         return f"Position({self.spec.variant!r}, {self.fen!r})"
+
+
+def _closed(search: BaseSearch) -> bool:
+    search.close()
+    return True
 
 
 def _move_text(move: object) -> str:
@@ -221,14 +231,15 @@ class Engine(Closing):
         )
         self.search = make_search(self.spec, self.evaluator, self.params, rules=self.rules)
         # An engine that is garbage-collected releases its threads like one that is closed.
-        self._release = weakref.finalize(self, self.search.close)
+        self._release = weakref.finalize(self, _closed, self.search)
         self._release.atexit = False
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Release the threads of the search."""
+        """Release the threads of the search, and the net."""
         self.search.stop()
-        self._release()
+        if self._release() is not None and not self._lock.locked():  # a stream may still need the net
+            self.evaluator.close()
 
     @contextlib.contextmanager
     def _in_use(self) -> Iterator[None]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import variant_ai
-from variant_ai import Engine, Position
+from variant_ai import Engine, Position, api
 from variant_ai.core.errors import MoveError, SettingError, VariantAIError
 from variant_ai.core.spec import builtin_specs
 
@@ -73,6 +73,22 @@ def test_a_garbage_collected_engine_leaves_no_thread() -> None:
     assert not set(threading.enumerate()) - before
     with Engine("crazyhouse", evaluator="uniform", memory_mb=16) as closed:
         closed.close()
+
+
+def test_a_closed_engine_closes_its_net(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[object] = []
+    engine = Engine("crazyhouse", evaluator="uniform", memory_mb=64)
+    monkeypatch.setattr(type(engine.evaluator), "close", lambda net: closed.extend([net]))
+    engine.close()
+    engine.close()
+    assert closed == [engine.evaluator]
+
+
+def test_rules_of_many_specs_are_not_kept_for_ever() -> None:
+    spec = variant_ai.load_variant("crazyhouse")
+    positions = [Position(spec.model_copy()) for _ in range(12)]
+    assert len(api._rules) == api._RULES_KEPT
+    assert all(position.fen == Position("crazyhouse").fen for position in positions)
 
 
 def test_a_search_of_some_moves_leaves_the_next_alone(engine: Engine) -> None:

@@ -333,6 +333,55 @@ def test_a_client_that_waits_gets_a_search_however_long_it_loads() -> None:
         assert best(client.until("bestmove")) == "a2a3"
 
 
+@pytest.mark.parametrize("go", ["infinite", "depth 30", "nodes 100000", "ponder movetime 60000"])
+def test_a_stop_while_the_search_is_loading_is_answered_at_once(go: str) -> None:
+    builder = LoadingBuilder()
+    with hello(builder=builder) as client:
+        client.send("position startpos", f"go {go}")
+        assert client.silent(0.3)
+        began = time.monotonic()
+        lines = client.ask("stop", until="bestmove")
+        assert time.monotonic() - began < 20.0, "loading would take 60"
+        assert "the search is still loading" in lines[0]
+        builder.may_load.set()
+
+
+def test_a_ponder_hit_while_the_search_is_loading_starts_the_clock() -> None:
+    builder = LoadingBuilder()
+    with hello(builder=builder) as client:
+        client.send("position startpos", "go ponder movetime 200")
+        assert client.silent(0.5)
+        began = time.monotonic()
+        client.ask("ponderhit", until="bestmove")
+        assert 0.1 < time.monotonic() - began < 20.0
+        builder.may_load.set()
+
+
+def test_a_net_that_is_replaced_is_closed() -> None:
+    class ClosedNet(PrefersLastMove):
+        is_closed = False
+
+        def close(self) -> None:
+            assert not self.is_closed
+            self.is_closed = True
+
+    class ClosingBuilder(FakeBuilder):
+        def evaluator(
+            self, spec: VariantSpec, settings: Mapping[str, Any], say: Callable[[str], None]
+        ) -> Evaluator:
+            assert all(net.is_closed for net in nets)
+            nets.append(ClosedNet(super().evaluator(spec, settings, say)))
+            return nets[-1]
+
+    nets: list[ClosedNet] = []
+    with hello(builder=ClosingBuilder()) as client:
+        client.ask("isready")
+        client.ask("setoption name Batch_Size value 3")
+        client.ask("isready")
+        assert [net.is_closed for net in nets] == [True, False]
+    assert all(net.is_closed for net in nets)
+
+
 def test_the_handshake_may_come_twice() -> None:
     with hello() as client:
         client.send("uci")
@@ -416,6 +465,7 @@ def test_position_and_options_wait_for_the_end_of_the_search() -> None:
 
 def test_a_go_during_a_search_ends_the_first_with_a_move_of_its_own() -> None:
     with hello() as client:
+        client.ask("isready")
         client.send("go infinite", "position startpos moves e2e4", "go nodes 5")
         assert best(client.until("bestmove")) == "a2a3"
         assert best(client.until("bestmove")) == "a7a5"
@@ -438,9 +488,9 @@ def test_stop_racing_movetime_gives_one_move() -> None:
 
 
 def test_a_stop_before_the_search_has_begun_is_not_lost() -> None:
-    with Client() as client:
-        client.send("uci", "position startpos", "go infinite", "stop")
-        client.until("uciok")
+    with hello() as client:
+        client.ask("isready")
+        client.send("position startpos", "go infinite", "stop")
         assert best(client.until("bestmove")) == "a2a3"
 
 

@@ -73,7 +73,7 @@ def test_limits_of_uci(text: str, go: Go) -> None:
         ("go nodes", "go: nothing where the number of nodes is expected"),
         ("go wtime x btime 5", "go: 'x' where the number of wtime is expected"),
         ("go fast", "go: unknown word 'fast'"),
-        ("go nodes 99999999999999999999", "go: '99999999999999999999' where the number"),
+        ("go nodes 9" + 40 * "9", "where the number of nodes is expected"),
         ("go nodes nan", "go: 'nan' where the number of nodes is expected"),
     ],
 )
@@ -81,6 +81,13 @@ def test_unknown_words_of_go_are_reported(text: str, problem: str) -> None:
     parsed = parse(text)
     assert isinstance(parsed, Go)
     assert any(problem in found for found in parsed.problems)
+
+
+def test_huge_limits_are_limits() -> None:
+    """Some clients write the greatest number of 64 bits for "no limit"."""
+    parsed = parse("go nodes 18446744073709551615 movetime 99999999999999999999")
+    assert isinstance(parsed, Go)
+    assert parsed.nodes == 10**15 and parsed.movetime == 1e12 and not parsed.problems
 
 
 @pytest.mark.parametrize(

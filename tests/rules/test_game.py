@@ -251,6 +251,24 @@ def test_pop_forgets_the_position(rules: Rules) -> None:
     assert [uci(rules.types, rules.spec.board.files, m) for m in moves] == game.uci_moves()
 
 
+def test_a_copy_is_independent(xiangqi: Rules) -> None:
+    game = Game.from_uci(xiangqi, None, ["h3e3", "h10g8", "e3h3", "g8h10"])
+    copy = game.copy()
+    for text in ("h3e3", "h10g8", "e3h3", "g8h10"):
+        copy.push_uci(text)
+    assert (copy.outcome(), game.outcome()) != (None, None) and game.outcome() is None
+    assert game.times_seen(int(game.position["key"][0])) == 2
+    assert copy.uci_moves()[:4] == game.uci_moves()
+    copy.pop()
+    assert len(game.positions) == 5 and game.copy().outcome() is None
+
+
+def test_own_moves_include_those_before_the_fen(crazyhouse: Rules) -> None:
+    fen = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR[] b KQkq - 0 12"
+    game = Game.from_uci(crazyhouse, fen, ["e7e5", "e2e4"])
+    assert game.own_moves == 12  # Black's twelfth was e7e5
+
+
 def test_errors_name_the_ply(rules: Rules) -> None:
     with pytest.raises(MoveError, match="ply 1: illegal uci move 'a1a1'"):
         Game.from_uci(rules, None, ["a1a1"])

@@ -110,6 +110,24 @@ def test_time_limit(make_search: MakeSearch) -> None:
         assert report.best is not None
 
 
+def test_the_time_of_a_report_is_that_of_the_search(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse")
+    assert search.report().seconds == 0.0
+    found = search.run(Limits(nodes=50))
+    time.sleep(0.2)
+    assert found.seconds <= search.report().seconds < found.seconds + 0.15
+
+
+def test_moves_played_in_the_game_do_not_change_the_search(make_search: MakeSearch) -> None:
+    search = make_search("crazyhouse")
+    game = Game(search.rules)
+    search.set_game(game)
+    search.run(Limits(nodes=20))
+    game.push(int(game.legal_moves()[0]))
+    best = search.run(Limits(nodes=40)).best
+    assert best in Game(search.rules).legal_moves()
+
+
 def test_depth_limit(make_search: MakeSearch) -> None:
     report = make_search("crazyhouse", net="random").run(Limits(depth=3, simulations=50_000))
     assert report.stopped_by == "depth"

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 SHOWN = 60
 """Most characters of a client's text that are repeated in an error."""
-_NUMBER = re.compile(r"([+-]?[0-9]{1,15})(\.[0-9]*)?\Z")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]*)?\Z")
+MOST = 1e15
+"""Greater numbers, as of clients that write 2⁶⁴ - 1 for "no limit", are read as this."""
 
 
 @dataclass(frozen=True)
@@ -290,10 +292,14 @@ def read_go(
                 found.problems.append(f"go: {next_word} where the number of {word} is expected")
                 found.times.pop(word, None)
                 found.counts.pop(word, None)
-            elif word in times:
-                found.times[word] = float(words.popleft()) * times[word]
+                if words and words[0][0].isdigit():
+                    words.popleft()
+                continue
+            number = min(float(words.popleft()), MOST)
+            if word in times:
+                found.times[word] = number * times[word]
             else:
-                found.counts[word] = int(float(words.popleft()))
+                found.counts[word] = int(number)
         elif word not in flags:
             found.problems.append(f"go: unknown word {shown(word)}")
         elif word == "searchmoves":

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from variant_ai.core.jit import Number, array, borrowing
 from variant_ai.core.jit.arrays import Ints2D
 from variant_ai.core.rules.kernel.attacks import MoveWork
-from variant_ai.core.rules.kernel.move_lists import MoveLists, new_moves
+from variant_ai.core.rules.kernel.move_lists import MAX_MOVES, MoveLists, new_moves
 from variant_ai.core.rules.kernel.movegen import new_work
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.forest.random_numbers import States
@@ -24,12 +24,10 @@ from variant_ai.core.search.tree.repetition import PAST, Verdicts, new_verdicts
 from variant_ai.core.search.tree.working_memory import MATERIAL_PLIES, PATH_INFO, Descent
 
 CELLS_A_VISIT = 64
-"""Cells of a slab for each visit of a search: 4 KB, enough for nodes of 600 moves."""
+"""Cells of a slab for each visit of a search: 4 KB, enough for nodes of 600 moves. Where more nodes than a
+few have more moves, a search may end early with full memory."""
 HEADS = 64
 """Least number of hash chains of a tree."""
-MAX_MOVES = 2048
-"""Most moves of a position."""
-
 IDLE, SEARCHING, ENDED, RESIGNED = range(4)
 """State of a tree: no game, a search is going on, the rules or the limit may have ended the game, a side
 has resigned."""
@@ -143,7 +141,7 @@ class Forest(NamedTuple):
 
 
 def cells_of(nodes: int) -> int:
-    """Return the cells of a slab that is large enough for `nodes` visits of any position."""
+    """Return the cells of a slab for `nodes` visits; see CELLS_A_VISIT."""
     return CELLS_A_VISIT * (nodes + 2) + 64
 
 

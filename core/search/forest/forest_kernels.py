@@ -18,12 +18,12 @@ from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
 from variant_ai.core.jit import Number, Truth, borrowing
 from variant_ai.core.jit.arrays import Floats2D
 from variant_ai.core.jit.functions import prefetch
+from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.rules.kernel.play_move import play_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.forest.forest_arrays import (
     ENDED,
-    MAX_MOVES,
     RESIGNED,
     SEARCHING,
     Choice,
@@ -113,7 +113,6 @@ def start_tree(
     st["mark"] = 1
     st["phase"] = 0
     st["stack"] = 0
-    st["full"] = 0
     st["visits"] = 0
     st["evaluations"] = 0
     tree["prepared"] = 0

@@ -18,11 +18,11 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.search.compiled_settings import Settings, compile_settings
 from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
     IDLE,
-    MAX_MOVES,
     SEARCHING,
     cells_of,
     new_forest,

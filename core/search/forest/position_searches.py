@@ -20,13 +20,13 @@ from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
+from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.rules.position import POSITION
 from variant_ai.core.search.compiled_settings import compile_settings
 from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
     ENDED,
     IDLE,
-    MAX_MOVES,
     cells_of,
     descent_of,
     graph_of,

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, borrowing
+from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.search.compiled_settings import Settings
-from variant_ai.core.search.forest.forest_arrays import MAX_MOVES, Choice, Forest
+from variant_ai.core.search.forest.forest_arrays import Choice, Forest
 from variant_ai.core.search.forest.improved_policy import (
     improved_policy,
     is_lost,

@@ -201,7 +201,9 @@ class TimeManager:
         those from an opening book."""
         cost = self._cost
         left = max(clock.remaining + clock.byoyomi - cost, LEAST)
-        if clock.remaining < clock.byoyomi:  # the rest of the byoyomi would be lost
+        if (
+            clock.remaining < clock.byoyomi
+        ):  # one last long move, then byoyomi, which is used in full
             target = cap = left - self._reserve
         elif clock.moves_to_go:
             moves = clock.moves_to_go

@@ -127,7 +127,7 @@ def make_report(
         part = _adjusted(tree, part, params)
     ranked = order(part, params)
     if rng is not None:
-        own_moves = tree.game.ply // 2 if tree.game else 0
+        own_moves = tree.game.own_moves if tree.game else 0
         best = choose(
             part.visits,
             part.q,

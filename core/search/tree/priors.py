@@ -17,6 +17,7 @@ from variant_ai.core.encoding.encoding_tables import PolicyTables
 from variant_ai.core.jit import Number, Truth, array, borrowing
 from variant_ai.core.jit.arrays import Floats2D
 from variant_ai.core.rules.kernel.giving_check import CheckWork, checks_into
+from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.compiled_settings import Settings
@@ -27,8 +28,8 @@ _OFFSET = 96 << 11
 
 EXPANDER = np.dtype(
     [
-        ("p", "f8", (2048,)),  # probabilities of the legal moves
-        ("gives", "u1", (2048,)),  # 1 if the move gives check
+        ("p", "f8", (MAX_MOVES,)),  # probabilities of the legal moves
+        ("gives", "u1", (MAX_MOVES,)),  # 1 if the move gives check
     ],
     align=True,
 )
