@@ -255,8 +255,13 @@ def _jsonable(value: Any) -> Any:
 
 
 def note(text: str) -> None:
-    """Print a line for the user on stderr; stdout is for data."""
-    click.echo(text, err=True)
+    """Print a line for the user on stderr; stdout is for data.
+
+    A stderr that nobody reads any more (`2>&1 | head`) does not end the command: it may be in the
+    middle of work that is worth more than the line.
+    """
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,11 +38,13 @@ from variant_ai.cli.common.training_options import (
     weighted_stores,
 )
 from variant_ai.core.errors import VariantAIError
+from variant_ai.core.system.interrupts import was_interrupted
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from variant_ai.core.spec.schema import VariantSpec
     from variant_ai.core.train.loop.distributed import Workers
     from variant_ai.core.train.run.training_data import Prepared
     from variant_ai.core.train.run.training_run import RunReport
@@ -113,7 +115,8 @@ def command(
     """Train a network on stored games, and write an ONNX file, metrics and learning curves.
 
     Everything is kept in the run directory. Ctrl-C saves a checkpoint; a run that was stopped or
-    killed continues with --resume and ends with the same net.
+    killed continues with --resume and ends with the same net; one that is finished prints its
+    results again.
     """
     started = time.perf_counter()
     let_threads_sleep()
@@ -130,6 +133,11 @@ def command(
             reason = "a training continues with its own configuration"
             reject_given(others, f"cannot be used with --resume: {reason}")
             spec = load_variant(variant) if variant else None
+            moves = stores or options["validation_stores"] or {"device", "threads"} & set(given)
+            if not moves and (done := _finished(resume, spec)) is not None:
+                if workers.first:
+                    _tell_finished(done, variant, report=report, as_json=as_json)
+                return
             target = resume
             rules = registry().rules(run_spec(run_config(resume)))
             moved, weights = weighted_stores(stores)
@@ -159,8 +167,11 @@ def command(
                 note_sample(stores, prepared.config.variant)
             target = workers.broadcast_object(folder or _default_folder(prepared.config))
         if workers.first:
-            _announce(prepared, target, workers)
-        with _Progress(prepared.config, quiet=not workers.first).shown() as watching:
+            _announce(prepared, workers)
+        with (
+            _saved_steps_told(target, prepared.config.steps, quiet=not workers.first),
+            _Progress(prepared.config, quiet=not workers.first).shown() as watching,
+        ):
             done = run_training(
                 prepared,
                 target,
@@ -171,12 +182,8 @@ def command(
                 workers=workers,
                 html=report,
             )
-    if workers.first and as_json:
-        print_json({"run": str(done.folder), **done.results})
-    elif workers.first:
-        _print(done)
-        if not done.stopped:
-            _print_next(variant or prepared.config.variant, done.folder)
+    if workers.first:
+        _tell(done, variant, as_json=as_json)
     if done.stopped:
         steps = done.results["steps"]
         if workers.first:
@@ -184,6 +191,39 @@ def command(
                 f"Stopped after {counted(steps, 'step')}. Resume with: variant-ai train --resume {target}"
             )
         context.exit(EXIT_INTERRUPTED)
+
+
+def _finished(folder: Path, spec: VariantSpec | None) -> RunReport | None:
+    """The result of a finished run, which must be of the spec if one is given."""
+    from variant_ai.core.train.run.run_folder import run_config
+    from variant_ai.core.train.run.training_run import finished_run
+    from variant_ai.core.train.run.training_settings import model_info
+
+    done = finished_run(folder)
+    if done is not None and spec is not None:
+        model_info(run_config(folder), folder).require(spec)
+    return done
+
+
+@contextmanager
+def _saved_steps_told(folder: Path, steps: int, *, quiet: bool) -> Iterator[None]:
+    """If Ctrl-C ends the measurements after the last step, print what is saved and what is left."""
+    from variant_ai.core.train.run.checkpoint import checkpoint_name
+    from variant_ai.core.train.run.run_folder import CHECKPOINTS
+    from variant_ai.core.train.run.training_run import finished_run
+
+    try:
+        yield
+    except BaseException as error:
+        # an interrupt inside compiled code may appear as any error
+        interrupted = isinstance(error, KeyboardInterrupt) or was_interrupted()
+        if interrupted and not quiet and (folder / CHECKPOINTS / checkpoint_name(steps)).is_dir():
+            if finished_run(folder) is None:
+                left = f"{program()} train --resume {folder} writes the net and the report"
+            else:
+                left = f"{program()} report {folder} writes the report"
+            note(f"All {counted(steps, 'step')} are saved; {left}.")
+        raise
 
 
 def _default_folder(config: TrainConfig) -> Path:
@@ -194,7 +234,7 @@ def _default_folder(config: TrainConfig) -> Path:
     return next(path for path in paths if not path.exists())
 
 
-def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
+def _announce(prepared: Prepared, workers: Workers) -> None:
     from variant_ai.core.data.sample.value_labels import ValueLabels
 
     config = prepared.config
@@ -229,7 +269,6 @@ def _announce(prepared: Prepared, folder: Path, workers: Workers) -> None:
     if config.start_from:
         frozen = f", its first {counted(config.freeze, 'layer')} frozen" if config.freeze else ""
         note(f"Starting from {config.start_from}{frozen}")
-    note(f"Run directory: {folder}")
 
 
 class _Progress:
@@ -280,7 +319,8 @@ class _Progress:
 
     def report(self, text: str) -> None:
         if sys.stderr.isatty():
-            self._bar.console.print(text, markup=False)
+            with suppress(OSError):  # as `note`
+                self._bar.console.print(text, markup=False)
         else:
             note(text)
 
@@ -298,6 +338,27 @@ def _shown(numbers: dict[str, Any], *names: str) -> str:
             text = f"{100 * value:.1f} %" if name in SHARES else f"{value:.3f}"
         parts.append(f"{TITLES[name]} {text}")
     return ", ".join(parts)
+
+
+def _tell_finished(done: RunReport, variant: str | None, *, report: bool, as_json: bool) -> None:
+    """Print the result of a run that has nothing left to do."""
+    from variant_ai.core.train.run.run_folder import REPORT
+
+    left = ""
+    if report and not (done.folder / REPORT).is_file():
+        left = f"; {program()} report {done.folder} writes the report"
+    note(f"{done.folder} is finished{left}")
+    _tell(done, variant, as_json=as_json)
+
+
+def _tell(done: RunReport, variant: str | None, *, as_json: bool) -> None:
+    """Print the result of a run, and what to do with it. `variant`: its name, as it was given."""
+    if as_json:
+        print_json({"run": str(done.folder), **done.results})
+        return
+    _print(done)
+    if not done.stopped:
+        _print_next(variant or done.results["variant"], done.folder)
 
 
 def _print(report: RunReport) -> None:

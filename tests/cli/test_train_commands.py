@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
+import click
 import numpy as np
 import onnx
 import pytest
@@ -14,10 +16,12 @@ from click.testing import CliRunner, Result
 from variant_ai.cli.main import cli
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store, StoreWriter
+from variant_ai.core.errors import DataError
 from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.train.loop.optimisers import OPTIMISERS
+from variant_ai.core.train.run import training_run
 
 TINY = (
     "--blocks", "1", "--channels", "8", "--size", "value_hidden=8", "--batch", "16",
@@ -77,6 +81,7 @@ def run(folder: Path, store: Path) -> Path:
         "train", "-V", "xiangqi", "--data", store, *TINY, "--split", SPLIT, "--steps", 6,
         "--run", target,
     )  # fmt: skip
+    assert f"Run directory: {target}" in result.stderr
     assert "policy accuracy" in result.stdout
     for title in ("policy loss", "policy accuracy", "value accuracy sign"):
         assert title in result.stderr and title in result.stdout
@@ -98,11 +103,73 @@ def test_train_with_json(folder: Path, store: Path) -> None:
     assert said["validation"] is None
 
 
+def lengthened(run: Path, steps: int) -> None:
+    """Give a finished run more steps to do."""
+    config = json.loads((run / "config.json").read_text())
+    (run / "config.json").write_text(json.dumps(config | {"steps": steps}))
+
+
 def test_resuming_a_finished_run(run: Path) -> None:
-    before = (run / "checkpoints/step-00000006/model.safetensors").read_bytes()
+    """It prints the results, and measures and writes nothing."""
+    files = [path for path in run.rglob("*") if path.is_file()]
+    before = {path: path.stat().st_mtime_ns for path in files}
     result = succeed("train", "--resume", run, "--json")
     assert json.loads(result.stdout)["steps"] == 6
-    assert (run / "checkpoints/step-00000006/model.safetensors").read_bytes() == before
+    assert f"{run} is finished" in result.stderr and "measuring" not in result.stderr
+    said = succeed("train", "--resume", run, "-V", "xiangqi")
+    assert "policy accuracy" in said.stdout and "report" in said.stderr
+    assert {path: path.stat().st_mtime_ns for path in run.rglob("*") if path.is_file()} == before
+    assert "crazyhouse" in complaint("train", "--resume", run, "-V", "crazyhouse")
+
+
+def test_an_interrupt_after_the_last_step_tells_what_is_saved(
+    store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    target, words = folder / "late", ("train", "-V", "xiangqi", "--data", store, *TINY)
+    with monkeypatch.context() as patch:
+        patch.setattr(training_run, "_measure", interrupted)
+        result = call(*words, "--split", SPLIT, "--steps", 2, "--run", target)
+    assert result.exit_code == 130
+    assert f"All 2 steps are saved; variant-ai train --resume {target} writes" in result.stderr
+    done = succeed("train", "--resume", target)
+    assert "measuring" in done.stderr and (target / "model.onnx").is_file()
+
+
+def test_a_reader_of_the_progress_that_is_gone_ends_no_training(
+    store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    echo = click.echo
+
+    def broken(*arguments: Any, err: bool = False, **named: Any) -> None:
+        if err:
+            raise BrokenPipeError(32, "Broken pipe")
+        echo(*arguments, **named)
+
+    monkeypatch.setattr(click, "echo", broken)
+    target = folder / "unread"
+    succeed(
+        "train", "-V", "xiangqi", "--data", store, *TINY, "--split", SPLIT, "--steps", 2,
+        "--run", target,
+    )  # fmt: skip
+    assert (target / "model.onnx").is_file()
+
+
+def test_a_run_is_announced_when_its_folder_is_there(
+    store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = folder / "unbuilt"
+
+    def unbuilt(name: str) -> None:
+        assert not target.exists()
+        raise DataError("no such trainer")
+
+    monkeypatch.setattr(training_run.TRAINERS, "load", unbuilt)
+    words = ("train", "-V", "xiangqi", "--data", store, *TINY, "--split", SPLIT, "--steps", 2)
+    result = call(*words, "--run", target)
+    assert result.exit_code == 1 and "Run directory" not in result.stderr
 
 
 def test_resume_takes_no_other_options(run: Path) -> None:
@@ -115,8 +182,9 @@ def test_a_training_goes_on_elsewhere(run: Path, folder: Path) -> None:
     """Begun on a GPU, where there is none any more."""
     moved = folder / "elsewhere"
     shutil.copytree(run, moved)
+    lengthened(moved, 8)
     config = json.loads((moved / "config.json").read_text())
-    (moved / "config.json").write_text(json.dumps(config | {"device": "cuda:1", "steps": 8}))
+    (moved / "config.json").write_text(json.dumps(config | {"device": "cuda:1"}))
     assert "'cuda:1'" in complaint("train", "--resume", moved)
     how = ("--device", "cpu", "--threads", 1)
     assert json.loads(succeed("train", "--resume", moved, *how, "--json").stdout)["steps"] == 8
@@ -361,6 +429,7 @@ def test_a_run_whose_stores_were_moved(folder: Path, store: Path) -> None:
         "train", "-V", "xiangqi", "--data", here, *TINY, "--split", SPLIT, "--steps", 2,
         "--run", run,
     )  # fmt: skip
+    lengthened(run, 3)
     here.rename(there)
     assert "here.store" in complaint("train", "--resume", run)
     assert "trained with 1 store (" in complaint(
@@ -370,6 +439,7 @@ def test_a_run_whose_stores_were_moved(folder: Path, store: Path) -> None:
     assert "no longer the store" in complaint("train", "--resume", run, "--data", other)
     assert "keeps the weights" in complaint("train", "--resume", run, "--data", f"{there}:0.7")
     succeed("train", "--resume", run, "--data", there)
+    lengthened(run, 4)
     succeed("train", "--resume", run)  # it is known now
 
 
@@ -388,6 +458,7 @@ def test_a_variant_of_slow_rules_is_resumed(folder: Path) -> None:
         "train", "-V", spec, "--data", games, "--net", "alphazero-8v-map", *TINY, "--steps", 2,
         "--split", "none", "--run", run,
     )  # fmt: skip
+    lengthened(run, 3)
     again = succeed("train", "--resume", run)
     assert "Traceback" not in again.output
 

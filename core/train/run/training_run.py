@@ -50,6 +50,7 @@ from variant_ai.core.train.run.run_folder import (
     load_counts,
     locked,
     read_metrics,
+    read_results,
     require_empty,
     run_config,
     save_counts,
@@ -86,8 +87,8 @@ def run_training(
 ) -> RunReport:
     """Train in `folder` and, if not stopped, measure and export the net.
 
-    Progress after the training is passed to `report`. With `html` the run's report page is written
-    at the end (some seconds). Of several processes only the first one writes, measures and exports.
+    The folder, once it is made, and progress after the training are passed to `report`. With `html`
+    the run's report page is written at the end (some seconds). Of several processes only the first one writes, measures and exports.
     Raises DataError if the folder holds another run, DivergedError, OSError.
     """
     config = prepared.config
@@ -114,6 +115,7 @@ def run_training(
             if not (folder / ENVIRONMENT).is_file():
                 environment = {**describe_environment(), "processes": workers.world}
                 write_whole(folder / ENVIRONMENT, json.dumps(environment, indent=2))
+            report(f"Run directory: {folder}")
         trained = trainer.run(resume=resume, report=report)
         return _finished(
             trained, prepared, folder, rules, report=report, workers=workers, html=html
@@ -157,6 +159,15 @@ def _finished(
         report("drawing the report")
         write_report(folder, config, results, rules, prepared=prepared, net=trained.net)
     return RunReport(folder, results, trained.stopped)
+
+
+def finished_run(folder: Path) -> RunReport | None:
+    """The result of a run that was trained to its last step, measured and exported; None if a part of
+    that is left to do. Raises DataError if the folder is no run directory."""
+    results = read_results(folder, run_config(folder).steps)
+    if results is None or not (folder / MODEL).is_file():
+        return None
+    return RunReport(folder, results, stopped=False)
 
 
 def open_run(
