@@ -202,6 +202,14 @@ def test_evaluate_a_run_on_its_own_positions(run: Path) -> None:
     assert net["by_ply"] == results["validation"]["by_ply"]
 
 
+def test_a_sample_of_positions_has_unseen_moves_too(run: Path) -> None:
+    whole = json.loads(succeed("evaluate", run, "--json").stdout)
+    assert whole["unseen_share"] > 0
+    for limit in (whole["positions"], whole["positions"] - 1):
+        said = succeed("evaluate", run, "--limit", limit)
+        assert "policy accuracy, unseen moves" in said.stdout
+
+
 def test_a_net_of_a_spec_of_ones_own_is_evaluated_by_its_run(folder: Path, store: Path) -> None:
     spec = folder / "mine.yaml"
     text = builtin_specs()["minixiangqi"].read_text()
@@ -373,9 +381,10 @@ def test_reduced_nets_without_the_games_of_the_training(run: Path, folder: Path)
     for path in gone.rglob("checksums.json"):
         path.unlink()  # of what was changed on purpose
     for precision in ("fp16", "int8"):
-        calibrate = ("--calibrate", 64) if precision == "int8" else ()
-        words = ("--precision", precision, *calibrate, "--positions", 64)
+        calibrate = ("--calibrate", 66) if precision == "int8" else ()
+        words = ("--precision", precision, *calibrate, "--positions", 70, "--json")
         result = succeed("export", gone, *words, "-o", folder / f"gone-{precision}.onnx")
+        assert json.loads(result.stdout)["agreement"]["positions"] == 70  # no multiple of a batch
         assert "the sample games of xiangqi" in result.stderr
 
 

@@ -87,6 +87,8 @@ def test_ratings(text: str, value: int | None) -> None:
         ("1-0", "*", "1-0"),
         ("1-0", "0-1", "*"),
         ("?", "", "*"),
+        ("2-0", "", "*"),
+        ("2-0", "1-0", "1-0"),
     ],
 )
 def test_results(header: str, written: str, result: str) -> None:

@@ -138,3 +138,37 @@ def test_seen_positions_follow_the_sweep(store: Path, xiangqi: VariantSpec) -> N
     # Within a game, seen positions come first.
     for part in np.split(apart, starts[1:]):
         assert not np.any(np.diff(part.astype(int)) > 0)
+
+
+def test_unseen_moves_are_measured_on_a_sample_too(store: Path, xiangqi: VariantSpec) -> None:
+    opened, encoder = Store(store, xiangqi), Encoder(xiangqi)
+    source = Sampler(opened, encoder, batch=16, games=np.arange(4, 10), seed=3)
+    seen = seen_positions(opened, np.arange(10, 24), source)
+    plies = np.concatenate([batch.positions["ply"].copy() for batch in source.sweep()])
+    rows = source.swept_rows(limit=50)
+    net = {"net": Constant(encoder.actions, 0, 0.1)}
+    found = evaluate(net, source, encoder, seen=seen, limit=50)
+    np.testing.assert_array_equal(found.ply, plies[rows])
+    assert found.unseen_share == (~seen[rows]).mean()
+    assert found.nets["net"].unseen is not None
+    assert found.nets["net"].unseen.positions == (~seen[rows]).sum()
+    for limit in (source.positions, source.positions + 1):  # the whole sweep, in its own order
+        whole = evaluate(net, source, encoder, seen=seen, limit=limit)
+        assert whole.unseen_share == (~seen).mean()
+
+
+def test_rows_of_a_sample_where_not_every_position_is_sampled(
+    store: Path, xiangqi: VariantSpec, tmp_path: Path
+) -> None:
+    with StoreWriter(tmp_path / "a.store", xiangqi) as writer:
+        for record in Store(store, xiangqi).games(range(6)):
+            trains = [ply % 3 == 0 for ply in range(record.plies)]
+            visits = [((move, 5),) for move in record.moves]
+            writer.add(replace(record, visits=visits, trains=trains))
+    opened = Store(tmp_path / "a.store", xiangqi)
+    source = Sampler(opened, Encoder(xiangqi), batch=16, labels="visits", value_labels="root")
+    rows = source.swept_rows(limit=10)
+    assert source.positions < opened.lengths.sum()
+    np.testing.assert_array_equal(source.swept_games()[rows], source.swept_games(limit=10))
+    plies = np.concatenate([b.positions["ply"].copy() for b in source.sweep(limit=10)])
+    np.testing.assert_array_equal(source.swept_plies()[rows], plies)

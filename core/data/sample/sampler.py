@@ -299,6 +299,11 @@ class Sampler(BatchMaker):
         """[N] game of each position of `sweep(limit=limit)`, numbered among the sampled games."""
         return self.places(0, *self._sweep(limit)).games
 
+    def swept_rows(self, *, limit: int) -> Longs:
+        """[N] place in `sweep()` of each position of `sweep(limit=limit)`."""
+        whole = self.places(0, *self._sweep()).positions  # ascending
+        return np.searchsorted(whole, self.places(0, *self._sweep(limit)).positions)
+
     def swept_plies(self) -> Longs:
         """[N] ply in its game of each position of `sweep()`."""
         return self.places(0, *self._sweep()).plies

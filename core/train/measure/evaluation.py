@@ -151,15 +151,14 @@ def evaluate(
         rules: gives the legal moves, for the baseline and accuracy among legal moves; if None, both
             are skipped.
         counts: number of times each action was played in training, int64 [A], for the baseline.
-        seen: True for positions that occurred in training with the same move, bool [N] in the order
-            of the sweep; ignored with `limit`.
+        seen: True for positions that occurred in training with the same move, bool [P] in the order
+            of a sweep without limit.
         origins: games and ratings of the positions in the order of the sweep (`position_origins`,
             with the same `limit`); without them, intervals take positions as independent.
         value_weight: α of the combined loss.
         advance: called with the number of positions done.
     """
-    if limit is not None:
-        seen = None  # it follows the order of a whole sweep
+    seen = sampled_seen(seen, source, limit)
     n = source.positions if limit is None else min(limit, source.positions)
     scores: dict[str, Scores] = {}
     legal_hits: Counter[str] = Counter()
@@ -228,6 +227,16 @@ def evaluate(
         None if seen is None else float((~seen).mean()),
         None if origins is None else len(np.unique(origins.game)),
     )
+
+
+def sampled_seen(
+    seen: NDArray[np.bool_] | None, source: Source, limit: int | None
+) -> NDArray[np.bool_] | None:
+    """`seen`, in the order of a sweep without limit, for the positions of `source.sweep(limit=limit)`;
+    None if unknown."""
+    if seen is None or limit is None or limit >= source.positions:
+        return seen
+    return seen[source.swept_rows(limit=limit)] if isinstance(source, Sampler) else None
 
 
 def summarise(

@@ -122,19 +122,19 @@ class Agreement:
 def take_samples(
     source: Sampler, encoder: Encoder, rules: Rules, positions: int, first: int = 0
 ) -> list[Sample]:
-    """Take at least `positions` random positions from a source: its batches from step `first` on."""
+    """Take so many random positions from a source: those of its batches from step `first` on."""
     taken: list[Sample] = []
-    count = 0
-    while count < positions:
+    left = positions
+    while left > 0:
         batch = source.batch(first + len(taken))
         taken.append(
             Sample(
-                batch.planes.copy(),
-                batch.action.copy(),
-                legal_actions(rules, encoder, batch.positions),
+                batch.planes[:left].copy(),
+                batch.action[:left].copy(),
+                legal_actions(rules, encoder, batch.positions[:left]),
             )
         )
-        count += len(batch.action)
+        left -= len(taken[-1].action)
     return taken
 
 
@@ -201,7 +201,8 @@ def write_int8(
     """Write `target`, the int8 form of the fp32 file `source`.
 
     Args:
-        calibration: positions on which the ranges of activations are measured.
+        calibration: positions on which the ranges of activations are measured; the first few are
+            those of the known answers.
         check: other positions, on which agreement is measured.
         spare: number of entries of `quantise.SPARING` that stay in fp32; None: as many as needed.
 
@@ -223,7 +224,7 @@ def write_int8(
             plain = Path(folder) / f"{level}.onnx"
             write_onnx(reduced, plain)
             evaluate = _node_by_node(plain)
-            known = _known_answers(evaluate, check[0].planes[:KNOWN_POSITIONS])
+            known = _known_answers(evaluate, planes[0][:KNOWN_POSITIONS])
             write_metadata(reduced, {**metadata, METADATA_KEY: known.encode()})
             write_onnx(reduced, plain)
             report("comparing")

@@ -34,6 +34,7 @@ from variant_ai.core.train.measure.evaluation import (
     action_counts,
     evaluate,
     position_origins,
+    sampled_seen,
     summarise,
 )
 from variant_ai.core.train.measure.metrics import Scores
@@ -267,7 +268,7 @@ def _measure(
     results["legal_moves"] = baseline.legal_moves
     if slow:
         return
-    seen = prepared.seen if limit is None else None
+    seen = sampled_seen(prepared.seen, source, limit)
     net = summarise(
         scores,
         baseline.ply,
