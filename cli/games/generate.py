@@ -160,6 +160,11 @@ def command(
         require_own_store(output, spec, sources)
     decisive = settings.decisive(name, player, starts)
     with GeneratedGames(output, spec.variant, decisive) as journal:
+        if mode == "append" and not journal.resumed and _has_run(output, sources):
+            note(
+                f"{output} already holds games of the same player and seed ({sources[0]}), and repeated games "
+                "are dropped: give another --seed for new ones"
+            )
         if journal.resumed:
             note(f"continuing after {counted(journal.resumed, 'game')} of {journal.path}")
         report = GenerationReport()
@@ -366,14 +371,25 @@ def _play(
             report.failure = str(error)
 
 
+def _has_run(store: Path, sources: list[str]) -> bool:
+    """Return True if a store exists and has a run of these sources."""
+    from variant_ai.core.data.store.game_store import Store
+
+    return store.exists() and any(list(run.sources) == sources for run in Store(store).info.runs)
+
+
 def _print(report: GenerationReport, output: Path, as_json: bool) -> None:
+    from variant_ai.core.arena.games.generated_games import DUPLICATE
+
     if as_json:
         print_json({"store": output if report.games else None, **vars(report)})
         return
     for reason, count in report.dropped.most_common():
         note(f"dropped {count}: {reason}")
     if not report.games:
-        note("no new game was finished; nothing was written")
+        repeated = set(report.dropped) == {DUPLICATE}
+        why = ": all repeat earlier ones; give another --seed" if repeated else ""
+        note(f"no new game was finished{why}; nothing was written")
         return
     print_facts(
         [

@@ -72,6 +72,19 @@ def test_an_existing_store_is_kept_appended_to_or_replaced(tmp_path: Path) -> No
     assert both.exit_code == 2 and "exclude each other" in both.stderr
 
 
+def test_games_of_the_same_seed_are_not_appended_without_a_word(tmp_path: Path) -> None:
+    """All of them would be dropped as duplicates, after they were played."""
+    store = tmp_path / "games.store"
+    said = generate(store, "--games", "2", "--append", "--seed", "3")
+    assert said.exit_code == 0 and "already holds" not in said.stderr
+    again = generate(store, "--games", "2", "--append", "--seed", "3")
+    assert "already holds games of the same player and seed" in again.stderr
+    assert "all repeat earlier ones; give another --seed" in again.stderr
+    other = generate(store, "--games", "2", "--append", "--seed", "4")
+    assert other.exit_code == 0 and "already holds" not in other.stderr
+    assert len(Store(store)) == 4
+
+
 def test_dropped_games_are_counted_by_reason(tmp_path: Path) -> None:
     counter = str(tmp_path / "counter")
     store = tmp_path / "games.store"
