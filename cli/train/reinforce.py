@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,7 @@ SILENCE = 60.0
     epilog=examples(
         "# a variant from nothing, for half an hour of CPU time",
         "variant-ai reinforce -V NAME --minutes 30",
-        "# the same command continues after Ctrl-C or a kill, with more minutes also after the end",
+        "# the same command continues after Ctrl-C or a kill, after the end with more minutes",
         "variant-ai reinforce -V NAME --minutes 60",
         "# settings from a file, single ones from options",
         "variant-ai reinforce -V NAME --settings mine.yaml --set search.nodes=32 \\",
@@ -153,8 +154,10 @@ def command(
     start = None
     if settings.start != START_RANDOM:
         begun = bool(list_checkpoints(folder / CHECKPOINTS))  # then its own net is as good
-        named = folder if begun else registry().net(spec, Path(settings.start))
+        named = folder if begun else _start_of(spec, settings.start)
         start = find_start(named)
+        # An error names what the user gave, not a checkpoint inside it.
+        start = replace(start, info=replace(start.info, source=str(named)))
         spec = start.info.own_spec(spec)
     with progress(quiet=as_json) as bar:
         task = bar.add_task("starting", total=None)
@@ -197,6 +200,7 @@ def command(
             watcher=watcher,
             supply=None if cluster is None else _cluster_games(cluster, settings, spec),
         )
+        before = run.state().generation
         try:
             whole = reinforcement.run()
         except KeyboardInterrupt:  # the second Ctrl-C
@@ -205,9 +209,26 @@ def command(
         note(f"The newest net: {run.newest_net}")
     if (page := run.path / REPORT).is_file():
         note(f"The report: {page}")
-    if not whole:
+    if whole:
+        idle = run.state().generation == before
+        note(f"{'Nothing to do' if idle else 'Done'}: {reinforcement.used_up}")
+    else:
         note(f"Stopped. Go on with: variant-ai reinforce --run {shlex.quote(str(folder))}")
         context.exit(EXIT_INTERRUPTED)
+
+
+def _start_of(spec: VariantSpec, start: str) -> Path:
+    """Path of the net that a run starts from. Raises DataError if there is none."""
+    from variant_ai.core.errors import DataError
+    from variant_ai.plugins import registry
+
+    path = registry().net(spec, Path(start))
+    if not path.exists():
+        raise DataError(
+            f"start: {path} does not exist; accepted are `packaged`, `random`, the folder of a run or of a "
+            "checkpoint, and an ONNX file"
+        )
+    return path
 
 
 def _cluster_games(
@@ -274,10 +295,20 @@ def _resolved(run: ReinforceFolder, asked: dict[str, Any]) -> ReinforceSettings:
     from variant_ai.core.reinforce.settings_file import changed, make_settings
 
     if run.exists():
-        return changed(run.settings(), asked, str(run.path))
+        settings = run.settings()
+        _require_variant(run, settings.variant, asked.get("variant", settings.variant))
+        return changed(settings, asked, str(run.path))
     if "variant" not in asked:
         raise click.UsageError(f"{run.path} is not a run; name a variant with -V to begin one")
     return make_settings(asked)
+
+
+def _require_variant(run: ReinforceFolder, own: str, asked: str) -> None:
+    """Raise DataError if a run is of another variant than the one asked for."""
+    from variant_ai.core.errors import DataError
+
+    if asked != own and load_variant(asked).variant != (name := load_variant(own).variant):
+        raise DataError(f"{run.path} is a run of {name}; name another folder with --run")
 
 
 def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:
@@ -305,12 +336,24 @@ def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:
 
 
 def _show_status(run: ReinforceFolder, as_json: bool) -> None:
+    from variant_ai.core.reinforce.budget import used_up
     from variant_ai.core.train.measure.metric_tables import TITLES
 
     settings, state, rows = run.settings(), run.state(), run.rows()
+    holder, in_hand = run.holder(), run.games_in_hand(state.generation + 1)
     if as_json:
-        print_json({"settings": settings.model_dump(), "state": state.model_dump(), "rows": rows})
+        print_json(
+            {
+                "settings": settings.model_dump(),
+                "state": state.model_dump(),
+                "running": holder or None,
+                "games_in_hand": in_hand,
+                "rows": rows,
+            }
+        )
         return
+    spent = used_up(settings, state.generation, state.cpu_seconds)
+    wanted, minutes = settings.generations, settings.minutes
     last: dict[str, Any] = next((row for row in reversed(rows) if "elo" in row), {})
     elo = "not measured yet"
     if last:
@@ -318,11 +361,15 @@ def _show_status(run: ReinforceFolder, as_json: bool) -> None:
     print_facts(
         [
             ("variant", settings.variant),
-            ("generations", state.generation),
-            ("games", f"{state.games:,}"),
+            ("now", f"run by {holder}" if holder else spent or "not running"),
+            ("generations", f"{state.generation}{f' of {wanted}' if wanted else ''}"),
+            ("games", f"{state.games:,}{f', and {in_hand:,} in hand' if in_hand else ''}"),
             ("positions", f"{state.positions:,}"),
             ("steps", f"{state.steps:,}"),
-            ("CPU time", f"{state.cpu_seconds / 60:.1f} min"),
+            (
+                "CPU time",
+                f"{state.cpu_seconds / 60:.1f}{f' of {minutes:g}' if minutes else ''} min",
+            ),
             ("Elo over the start", elo),
             ("newest net", run.newest_net),
         ],

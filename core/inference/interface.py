@@ -86,21 +86,21 @@ class ModelInfo:
 
         if not self.variant:
             raise DataError(
-                f"{self.source}: has no metadata of variant-ai; export it with `variant-ai export`"
+                f"{self.source} has no metadata of variant-ai; export it with `variant-ai export`"
             )
         if self.variant != spec.variant:
-            raise DataError(f"{self.source}: is a net for {self.variant}, not for {spec.variant}")
+            raise DataError(f"{self.source} is a net for {self.variant}, not for {spec.variant}")
         mine = encoding_hash(spec)
         if self.encoding_hash != mine:
             raise DataError(
-                f"{self.source}: was trained for another version of the {spec.variant} spec "
+                f"{self.source} was trained for another version of the {spec.variant} spec "
                 f"(encoding {self.encoding_hash}, the spec now has {mine}); train it again, "
                 "use the spec it was trained with, or give a spec of your own a name of its own "
                 "(`variant:`)"
             )
         if self.encoder_version not in ("", str(ENCODER_VERSION)):
             raise DataError(
-                f"{self.source}: was trained with version {self.encoder_version} of the encoder, "
+                f"{self.source} was trained with version {self.encoder_version} of the encoder, "
                 f"this program has version {ENCODER_VERSION}; train it again, or use the program "
                 "it was trained with"
             )

@@ -33,12 +33,12 @@ def widen(path: Path, spec: VariantSpec) -> bytes:
     file = read_model_file(path)
     own = file.info.carried_spec
     if own is None:
-        raise DataError(f"{path}: does not contain the spec that it was trained with")
+        raise DataError(f"{path} does not contain the spec that it was trained with")
     if own.variant != spec.variant or rules_hash(own) != rules_hash(spec):
-        raise DataError(f"{path}: is a net for {own.variant} with other rules than {spec.variant}")
+        raise DataError(f"{path} is a net for {own.variant} with other rules than {spec.variant}")
     file.info.require(own)
     if policy_planes(own) != policy_planes(spec) or own.encoder != spec.encoder:
-        raise DataError(f"{path}: has other policy planes or another encoder than the spec")
+        raise DataError(f"{path} has other policy planes or another encoder than the spec")
     usual = Encoders().input
     if own.encoder.input != usual:
         raise DataError(f"{path}: only nets of the encoder {usual!r} can see more planes")
@@ -62,7 +62,7 @@ def _places(path: Path, own: VariantSpec, spec: VariantSpec) -> list[int]:
     for plane in input_planes(own):
         if _meaning(plane) not in numbers:
             raise DataError(
-                f"{path}: sees a plane {plane.name!r} divided by {plane.max:g}, which the spec does not have"
+                f"{path} sees a plane {plane.name!r} divided by {plane.max:g}, which the spec does not have"
             )
         places.append(numbers[_meaning(plane)])
     return places

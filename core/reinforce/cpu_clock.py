@@ -6,7 +6,10 @@ from __future__ import annotations
 import os
 import time
 
+from variant_ai.core.jit import parallel_compilation
 from variant_ai.core.rules.fairy.fairy_workers import ended_workers
+from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 
 
 def cpu_seconds() -> float:
@@ -34,6 +37,16 @@ class CpuClock:
     @property
     def elapsed(self) -> float:
         return self._elapsed + time.monotonic()
+
+
+def compile_uncounted(rules: Rules) -> None:
+    """Compile the missing functions of compiled rules before a clock begins, as on a new machine: that
+    takes minutes of CPU time, and not a game is played in them.
+
+    Workers that compiled with this process have ended when it has opened its nets."""
+    done, total = parallel_compilation.progress()
+    if done < total and is_compiled(rules):
+        parallel_compilation.compile_all()
 
 
 def memory_mb() -> float | None:

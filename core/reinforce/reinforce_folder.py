@@ -28,6 +28,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from variant_ai.core.data.store.blocks import write_lock
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import RUN_MODEL
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
@@ -162,6 +163,25 @@ class ReinforceFolder:
         write_whole(
             self.rows_file, "".join(f"{json.dumps(line)}\n" for line in [*rows, row]).encode()
         )
+
+    def holder(self) -> str:
+        """The process that runs it now, in words; empty if none does, or if the file system has no
+        locks."""
+        path = self.path / LOCK
+        # After a kill the file still names the process; without a name nobody holds the lock, and it
+        # is not taken from a process that is about to.
+        if not path.is_file() or not (named := path.read_text("utf-8").strip()):
+            return ""
+        try:
+            with path.open("rb") as file, write_lock(file, path):
+                return ""
+        except DataError:
+            return named
+
+    def games_in_hand(self, generation: int) -> int:
+        """Number of games in the journal of a generation."""
+        path = self.journal(generation)
+        return path.read_bytes().count(b"\n") if path.is_file() else 0
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

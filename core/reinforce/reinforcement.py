@@ -28,12 +28,18 @@ from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.data.store.stored_moves import RulesCodec
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.cpu_clock import CpuClock, cpu_seconds, memory_mb
+from variant_ai.core.reinforce.budget import used_share, used_up
+from variant_ai.core.reinforce.cpu_clock import (
+    CpuClock,
+    compile_uncounted,
+    cpu_seconds,
+    memory_mb,
+)
 from variant_ai.core.reinforce.games.game_journal import GameJournal
 from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames, open_net
 from variant_ai.core.reinforce.games.self_play import RESIGNATIONS, recorded_positions
 from variant_ai.core.reinforce.generation_summary import advice_on, summarise_games
-from variant_ai.core.reinforce.ladder.run_ladder import RunLadder
+from variant_ai.core.reinforce.ladder.run_ladder import RunLadder, require_outside_players
 from variant_ai.core.reinforce.learn.window_training import (
     Course,
     WindowTraining,
@@ -76,9 +82,10 @@ class Watcher:
     waiting: Callable[[int, int], None] = lambda generation, evaluations: None
     """Called every `HEARTBEAT` seconds while games are played: positions evaluated by their players."""
     step: Callable[[str], None] = lambda text: None
-    """Called when another step begins, and with sentences for the user."""
+    """Called when another step begins."""
     warning: Callable[[str], None] = lambda text: None
-    """Called with a sentence about an error that does not end the run."""
+    """Called with a sentence that the user should see: advice, or an error that does not end the
+    run."""
 
 
 class Reinforcement:
@@ -99,12 +106,13 @@ class Reinforcement:
         supply: makes the players, without those games whose numbers it gets; None: this process
         plays.
 
-        Raises DataError if the start is of another variant or encoding, UnknownNameError,
-        VariantAIError."""
+        Raises DataError if the start is of another variant or encoding, SettingError for a ladder that
+        cannot be played, UnknownNameError, VariantAIError."""
         self.settings = settings
         self.spec = spec
         self.folder = ReinforceFolder(folder)
         self.rules = rules or make_rules(spec)
+        require_outside_players(settings.ladder, self.rules)
         self.watcher = watcher or Watcher()
         net = configure_start(settings, spec, start)
         self.training = WindowTraining(settings, spec, net, folder, start=start, rules=self.rules)
@@ -132,8 +140,16 @@ class Reinforcement:
         folder = self.folder
         with folder.locked():
             self.state = folder.state()
-            self.ladder = RunLadder(folder.path, self.spec, self.settings, rules=self.rules)
+            self.ladder = RunLadder(
+                folder.path,
+                self.spec,
+                self.settings,
+                rules=self.rules,
+                warning=self.watcher.warning,
+            )
             self._require_files()
+            if self.state.begun or not self.used_up:
+                compile_uncounted(self.rules)
             if not folder.exists():
                 self.training.export_start(folder.net(0))
                 self._open_net(0).close()  # raises before there is a run
@@ -190,13 +206,12 @@ class Reinforcement:
     @property
     def progress(self) -> float:
         """Share of the budget that is used up, in [0, 1]; 0 without a budget."""
-        settings = self.settings
-        shares = [0.0]
-        if settings.generations is not None:
-            shares.append(self.state.generation / settings.generations)
-        if settings.minutes is not None:
-            shares.append(self._clock.cpu / 60 / settings.minutes)
-        return min(1.0, max(shares))
+        return used_share(self.settings, self.state.generation, self._clock.cpu)
+
+    @property
+    def used_up(self) -> str:
+        """Which budgets are used up, and how to give more; empty if none is."""
+        return used_up(self.settings, self.state.generation, self.state.cpu_seconds)
 
     @property
     def finished(self) -> bool:
@@ -305,7 +320,7 @@ class Reinforcement:
         self._save_clock()
         self.watcher.generation(row)
         if advice := advice_on(row, self.settings.variety.scattered_share):
-            self.watcher.step(advice)
+            self.watcher.warning(advice)
 
     # --- games ---------------------------------------------------------------------------------
 

@@ -136,6 +136,14 @@ def _similar_word(path: tuple[str | int, ...]) -> str | None:
     return guess and ".".join([*sections, guess])
 
 
+def _example(path: tuple[str | int, ...]) -> str:
+    """The default of a list as an example: `, as in [0, 4]`; empty if it has none."""
+    default: Any = ReinforceSettings(variant="x").model_dump(mode="json")
+    for word in path:
+        default = default.get(word) if isinstance(default, Mapping) else None
+    return f", as in {default}" if default else ""
+
+
 def _faults(error: ValidationError) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """Path of each wrong word, its value as ` = VALUE` ("" if it is missing), and what is wrong."""
     for fault in error.errors():
@@ -146,6 +154,12 @@ def _faults(error: ValidationError) -> Iterator[tuple[tuple[str | int, ...], str
             message = "there is no such word"
             if guess := _similar_word(fault["loc"]):
                 message += f"; did you mean {guess!r}?"
+        elif fault["type"] in ("tuple_type", "too_long"):
+            message = f"a list is expected{_example(fault['loc'])}"
+        elif fault["type"] == "missing" and isinstance(fault["loc"][-1], int):  # of a pair
+            place = fault["loc"][:-1]
+            yield place, f" = {fault['input']!r}", f"more values are expected{_example(place)}"
+            continue
         elif fault["type"] == "missing":
             yield fault["loc"], "", "a value is needed"
             continue

@@ -80,7 +80,15 @@ WRONG = [
     ("-V dobutsu --evaluator nothing", "unknown evaluator 'nothing'; accepted: "),
     ("-V dobutsu --precision nothing", "unknown precision 'nothing'; accepted: "),
     ("-V dobutsu --device gpu", "unknown device 'gpu'"),
-    ("-V dobutsu --from nothing.onnx", r"nothing\.onnx"),
+    ("-V dobutsu --from nothing.onnx", r"nothing\.onnx does not exist; .*`packaged`, `random`"),
+    ("-V dobutsu --set variety.random_plies=4", r"= 4: a list is expected, as in \[0, 4\]"),
+    ("-V dobutsu --set variety.random_plies=[4]", r"= \[4\]: more values are .* \[0, 4\]"),
+    ("-V dobutsu --set variety.random_plies=[1,2,3]", r"a list is expected, as in \[0, 4\]"),
+    ("-V dobutsu --set ladder.engines=random", r"ladder.engines = 'random': a list is expected$"),
+    (
+        "-V dobutsu --set 'ladder.engines=[nonsense;nodes=10]'",
+        r"ladder.engines: 'nonsense;nodes=10': .*leave it out",
+    ),
     ("-V makruk --from packaged", "no net comes with makruk"),
     ("-V dobutsu --set 'mixture=[{store: no.store, weight: 0.5}]'", r"no game store .*no\.store"),
     (
@@ -111,6 +119,8 @@ def test_wrong_inputs_are_named_and_leave_no_run(
     assert result.exit_code in (1, 2) and re.search(message, result.stderr), result.output
     assert "Traceback" not in result.output
     assert not list(tmp_path.rglob("settings.yaml"))
+    if "ladder" in words:  # found before the folder is locked
+        assert not list(tmp_path.rglob("lock"))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
@@ -132,15 +142,26 @@ def test_a_run_keeps_its_settings(done: Path) -> None:
     assert other.exit_code == 1
     assert "was begun with search.nodes = 2, not 3" in other.stderr
     variant = reinforce("-V", "xiangqi", "--run", done)
-    assert variant.exit_code == 1 and "variant = 'dobutsu', not 'xiangqi'" in variant.stderr
+    assert variant.exit_code == 1
+    assert f"{done} is a run of dobutsu; name another folder with --run" in variant.stderr
     again = reinforce("--run", done, "-V", "dobutsu", *SMALL)
     assert again.exit_code == 0, again.output
+
+
+def test_a_budget_that_is_used_up_is_named(done: Path) -> None:
+    """Which one may be hidden in the settings of the run."""
+    result = reinforce("--run", done, "--minutes", "50")
+    assert result.exit_code == 0, result.output
+    said = "Nothing to do: the budget is used up (2 of 2 generations); give more with --generations"
+    assert said in result.stderr
+    assert "running" not in result.stderr
 
 
 def test_a_net_of_another_variant_is_no_start(done: Path, tmp_path: Path) -> None:
     for start in (done, done / "model.onnx"):
         result = reinforce("-V", "xiangqi", "--from", start, "--run", tmp_path / "b")
-        assert result.exit_code == 1 and "for dobutsu, not for xiangqi" in result.stderr
+        assert result.exit_code == 1
+        assert f"{start} is a net for dobutsu, not for xiangqi" in result.stderr
     assert not (tmp_path / "b").exists()
 
 
@@ -150,6 +171,23 @@ def test_how_a_run_stands(done: Path) -> None:
     said = json.loads(reinforce("--status", done, "--json").stdout)
     assert said["state"]["generation"] == 2 and len(said["rows"]) == 2
     assert said["settings"]["search"]["nodes"] == 2
+    assert (said["running"], said["games_in_hand"]) == (None, 0)
+    assert re.search(r"generations +2 of 2\n", shown.stdout)
+    assert "now" in shown.stdout and "used up" in shown.stdout
+
+
+def test_the_status_tells_whether_a_run_goes_on(done: Path, tmp_path: Path) -> None:
+    """By its lock: after a kill the file still names the process."""
+    shutil.copytree(done, tmp_path / "a")
+    folder = ReinforceFolder(tmp_path / "a")
+    folder.journal(3).write_text('{"number": 1}\n{"number": 2}\n')
+    with folder.locked():
+        said = json.loads(reinforce("--status", folder.path, "--json").stdout)
+        assert said["running"].startswith("process ") and said["games_in_hand"] == 2
+        shown = reinforce("--status", folder.path).stdout
+        assert "run by process " in shown and ", and 2 in hand" in shown
+    (folder.path / "lock").write_text("process 1, since then")
+    assert json.loads(reinforce("--status", folder.path, "--json").stdout)["running"] is None
 
 
 @pytest.mark.slow

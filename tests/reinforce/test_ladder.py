@@ -13,7 +13,7 @@ from variant_ai.core.arena.players.player import Fault, Player, RandomPlayer, Re
 from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.arena.tables.elo import elo_of
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.errors import DataError, SettingError
+from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.inference import RandomEvaluator
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladder
@@ -22,8 +22,14 @@ from variant_ai.core.reinforce.ladder.ladder_record import (
     LadderRecord,
     Opponent,
 )
-from variant_ai.core.reinforce.ladder.run_ladder import MakePlayer, RunLadder, outside_player
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.ladder.run_ladder import (
+    MakePlayer,
+    RunLadder,
+    outside_player,
+    require_outside_players,
+)
+from variant_ai.core.reinforce.reinforce_settings import Ladder, ReinforceSettings
+from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.plugins import registry
@@ -32,11 +38,16 @@ VARIANT = "dobutsu"
 
 
 def ladder(
-    folder: Path, make_player: MakePlayer = outside_player, plies: int = 30, **words: Any
+    folder: Path,
+    make_player: MakePlayer = outside_player,
+    plies: int = 30,
+    warning: Callable[[str], None] = lambda text: None,
+    **words: Any,
 ) -> RunLadder:
     words = {"games": 4, "nodes": 0, "opponents": (1, 4)} | words
     settings = ReinforceSettings(variant=VARIANT, ladder=words, variety={"max_plies": plies})
-    return RunLadder(folder, registry().variant(VARIANT), settings, make_player=make_player)
+    spec = registry().variant(VARIANT)
+    return RunLadder(folder, spec, settings, make_player=make_player, warning=warning)
 
 
 def nets() -> tuple[Callable[[int], Evaluator], list[int]]:
@@ -268,11 +279,57 @@ def test_settings_that_cannot_work(tmp_path: Path, words: dict[str, Any], messag
         ladder(tmp_path, **words)
 
 
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        ("net:a.onnx;nodes=5", "give a program or `random`"),
+        ("nonsense;nodes=5", "'nonsense;nodes=5': .*leave it out"),
+        ("fairy-stockfish", "has no limit"),
+    ],
+)
+def test_outside_players_that_cannot_play(engine: str, message: str) -> None:
+    """They are found before a run has begun."""
+    rules = make_rules(registry().variant(VARIANT))
+    require_outside_players(Ladder(engines=("random",)), rules)
+    with pytest.raises(SettingError, match=message):
+        require_outside_players(Ladder(engines=("random", engine)), rules)
+
+
 def test_nets_as_outside_players_need_a_maker(tmp_path: Path) -> None:
     one = ladder(tmp_path, engines=("net:a.onnx;nodes=5",), opponents=())
     net_of, _ = nets()
     with pytest.raises(SettingError, match="give a program or `random`"):
         one.measure(1, net_of(1), net_of)
+
+
+def test_a_program_that_breaks_is_left_out(tmp_path: Path) -> None:
+    """The others play, and the warning comes once."""
+
+    def make_player(player: PlayerSpec, rules: Rules) -> Player:
+        raise EngineError("toy: no such program")
+
+    said: list[str] = []
+    words = {"engines": ("toy;nodes=5", "random"), "opponents": ()}
+    one = ladder(tmp_path, make_player, warning=said.append, **words)
+    net_of, _ = nets()
+    one.measure(1, net_of(1), net_of)
+    one.measure(2, net_of(2), net_of)
+    assert [match.opponent for match in one.record.pairings] == ["random", "random"]
+    (warning,) = said
+    assert warning.startswith("ladder.engines: 'toy;nodes=5': its matches are left out: toy: no")
+
+
+def test_faults_of_a_program_are_a_warning(tmp_path: Path) -> None:
+    """An illegal move is often the sign of other rules."""
+    said: list[str] = []
+    words = {"engines": ("toy;nodes=5",), "opponents": ()}
+    one = ladder(tmp_path, lambda player, rules: Faulty(), warning=said.append, **words)
+    net_of, _ = nets()
+    one.measure(1, net_of(1), net_of)
+    one.measure(2, net_of(2), net_of)
+    (warning,) = said
+    assert "it lost 1 game by faults, which are not counted (illegal move 1)" in warning
+    assert "it was told the variant 'dobutsu'" in warning
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"pairings": [{"generation": 1}]}', "{}"])

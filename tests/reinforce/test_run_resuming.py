@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ import variant_ai.core.train.loop.trainer as trainer
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.errors import DataError
+from variant_ai.core.jit import parallel_compilation
+from variant_ai.core.reinforce.budget import used_share, used_up
+from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.games.game_journal import GameJournal
 from variant_ai.core.reinforce.ladder.run_ladder import RunLadder
 from variant_ai.core.reinforce.learn.window_training import WindowTraining
@@ -105,6 +109,50 @@ def test_time_that_is_used_up_ends_the_games_of_a_generation(tmp_path: Path) -> 
     assert len(ReinforceFolder(tmp_path).rows()) == 1
     assert small_run(tmp_path, small_settings(generations=2)).run()
     assert len(ReinforceFolder(tmp_path).rows()) == 2
+
+
+def test_advice_stays_on_the_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a warning: the text of a step is replaced by that of the next."""
+    monkeypatch.setattr(
+        "variant_ai.core.reinforce.reinforcement.advice_on",
+        lambda row, share: "scatter them" if row["generation"] == 1 else "",
+    )
+    steps: list[str] = []
+    warnings: list[str] = []
+    watcher = Watcher(step=steps.append, warning=warnings.append)
+    assert small_run(tmp_path, small_settings(generations=2), watcher).run()
+    assert warnings == ["scatter them"] and "scatter them" not in steps
+
+
+def test_missing_functions_are_compiled_before_the_clock_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the first run on a machine would spend its budget on that."""
+    spent: list[float] = []
+
+    def compile_all() -> None:
+        begun = time.process_time()
+        while time.process_time() < begun + 0.5:
+            pass
+        spent.append(0.5)
+
+    monkeypatch.setattr(parallel_compilation, "progress", lambda: (1, 2))
+    monkeypatch.setattr(parallel_compilation, "compile_all", compile_all)
+    run = small_run(tmp_path, small_settings(generations=1))
+    begun = cpu_seconds()
+    assert run.run() and spent == [0.5]
+    assert run.state.cpu_seconds <= cpu_seconds() - begun - 0.5
+    assert small_run(tmp_path, small_settings(generations=1)).run()
+    assert spent == [0.5]  # nothing to do
+
+
+def test_a_budget_tells_what_is_used_up() -> None:
+    settings = small_settings(generations=3, minutes=2.0)
+    assert used_up(settings, 2, 60.0) == "" and used_share(settings, 2, 60.0) == 2 / 3
+    assert "(3 of 3 generations); give more with --generations" in used_up(settings, 3, 60.0)
+    assert "(2.5 of 2 minutes of CPU time); give more with --minutes" in used_up(settings, 2, 150)
+    assert used_up(settings, 3, 150).endswith("give more with --generations and --minutes")
+    assert used_up(small_settings(generations=None), 9, 1e9) == ""
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ A generation plays some generations before it and the outside players of the set
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,17 +19,23 @@ from variant_ai.core.arena.match.referee import Conduct, Referee
 from variant_ai.core.arena.players.player import FAULTS, Player, RandomPlayer
 from variant_ai.core.arena.players.player_spec import PlayerSpec, parse_player
 from variant_ai.core.arena.programs.program_player import program_player
-from variant_ai.core.errors import DataError, SettingError
+from variant_ai.core.arena.programs.rule_differences import (
+    RULE_FAULTS,
+    advice_on_rules,
+    told_variant,
+)
+from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.ladder.batch_players import SinglePlayer, make_batch_player
 from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladder
 from variant_ai.core.reinforce.ladder.ladder_record import LadderMatch, LadderRecord, Opponent
 from variant_ai.core.reinforce.ladder.net_match import match_openings, play_match
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.reinforce_settings import Ladder, ReinforceSettings
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.text_tables import counted
 
 RECORD, PICTURE = "ladder.json", "ladder.svg"
 MakePlayer = Callable[[PlayerSpec, Rules], Player]
@@ -44,6 +51,33 @@ def outside_player(player: PlayerSpec, rules: Rules) -> Player:
     return program_player(player, rules)
 
 
+def outside_players(ladder: Ladder) -> dict[str, PlayerSpec]:
+    """The outside players by their texts. Raises SettingError if one of them is not described
+    correctly or has no limit, or for a gate without games."""
+    if ladder.gate and ladder.games == 0:
+        raise SettingError("ladder: a gate needs games, and `games` is 0")
+    players = {text: parse_player(text) for text in ladder.engines}
+    for text, player in players.items():
+        if not (player.allowance().given or player.random):
+            raise SettingError(
+                f"ladder.engines: {text!r} has no limit; add one, such as `;nodes=100`"
+            )
+    return players
+
+
+def require_outside_players(ladder: Ladder, rules: Rules) -> None:
+    """Raise SettingError if one of the outside players cannot play, because its program does not exist
+    or it is a net, or as `outside_players`. No program is started."""
+    for text, player in outside_players(ladder).items():
+        try:
+            outside_player(player, rules).close()
+        except EngineError as error:
+            raise SettingError(
+                f"ladder.engines: {text!r}: {error}; correct it, or leave it out "
+                "(--set 'ladder.engines=[]')"
+            ) from None
+
+
 class RunLadder:
     """Measures the generations of one run. Not for several threads, except `stop`."""
 
@@ -55,26 +89,22 @@ class RunLadder:
         *,
         rules: Rules | None = None,
         make_player: MakePlayer = outside_player,
+        warning: Callable[[str], None] = lambda text: None,
     ) -> None:
         """Go on with the ladder of a run's folder, if it has one.
 
-        make_player: makes the outside players. Raises SettingError if one of them is not described
-        correctly or has no limit, or for a gate without games; DataError for a damaged file.
+        make_player: makes the outside players. warning: called with a sentence about a player that
+        fails, once for each. Raises SettingError as `outside_players`, DataError for a damaged file.
         """
         self.folder = folder
         self.spec = spec
         self.settings = settings
         self.rules = rules or make_rules(spec)
-        ladder = settings.ladder
-        if ladder.gate and ladder.games == 0:
-            raise SettingError("ladder: a gate needs games, and `games` is 0")
-        self._engines = {text: parse_player(text) for text in ladder.engines}
-        for text, player in self._engines.items():
-            if not (player.allowance().given or player.random):
-                raise SettingError(
-                    f"ladder.engines: {text!r} has no limit; add one, such as `;nodes=100`"
-                )
+        self._engines = outside_players(settings.ladder)
         self._make_player = make_player
+        self._warning = warning
+        self._warned: set[Opponent] = set()
+        """Players that a warning was about."""
         self._stopped = threading.Event()
         self.record = LadderRecord.read(folder / RECORD)
 
@@ -119,6 +149,7 @@ class RunLadder:
         generating: generation that generates games until now.
         cpu_seconds: spent by the run so far; games: those of self-play in that time. If `cpu_seconds`
         is given, matches that would exceed `cpu_share` of it are left out, except the one of the gate.
+        The match of a program that can no longer be started is left out, too.
         Raises DataError if an evaluator does not fit the variant.
         """
         opponents: list[Opponent] = [*self.pairings(generation, generating)]
@@ -133,7 +164,11 @@ class RunLadder:
                 continue
             if self._stopped.is_set():
                 return
-            played = self._play(generation, evaluator, opponent, evaluator_of)
+            try:
+                played = self._play(generation, evaluator, opponent, evaluator_of)
+            except EngineError as error:  # a broken program is no reason to end the run
+                self._warn(opponent, f"its matches are left out: {error}")
+                continue
             if played is None:
                 return
             self.record.pairings.append(played)
@@ -158,6 +193,23 @@ class RunLadder:
             self.record.accepted.append(generation)
             self.record.write(self.folder / RECORD)
         return accepted
+
+    def _warn(self, opponent: Opponent, text: str) -> None:
+        """Write a warning about an outside player, the first time."""
+        if opponent not in self._warned:
+            self._warned.add(opponent)
+            self._warning(f"ladder.engines: {opponent!r}: {text}")
+
+    def _warn_of_faults(self, opponent: str, name: str, faults: Counter[str]) -> None:
+        """Warn that a program lost games by its own faults. faults: their reasons."""
+        if not faults:
+            return
+        reasons = ", ".join(f"{reason} {count}" for reason, count in faults.most_common())
+        text = f"it lost {counted(faults.total(), 'game')} by faults, which are not counted ({reasons})"
+        if broken := sum(count for reason, count in faults.items() if reason in RULE_FAULTS):
+            told = told_variant(self._engines[opponent], self.spec)
+            text += f". {advice_on_rules(name, told, self.spec, broken)}"
+        self._warn(opponent, text)
 
     def _affordable(self, opponent: Opponent, cpu_seconds: float | None, games: int) -> bool:
         """Return True if another match is within the ladder's share of the CPU time.
@@ -234,7 +286,8 @@ class RunLadder:
         allowances = (PlayerSpec(random=True).allowance(), self._engines[text].allowance())
         referee = Referee(Conduct(max_plies=most), self._stopped.is_set)
         points: list[float] = []
-        faults = capped = 0
+        faults: Counter[str] = Counter()
+        capped = 0
         seen = set()
         try:
             for number in range(ladder.games):
@@ -247,7 +300,7 @@ class RunLadder:
                 if self._stopped.is_set():
                     return None
                 if played.reason in FAULTS - {"resignation"}:
-                    faults += 1
+                    faults[played.reason] += 1
                     continue
                 seen.add((turned, *game.moves))
                 capped += game.outcome() is None and game.ply >= most
@@ -256,6 +309,7 @@ class RunLadder:
         finally:
             engine.close()
             net.close()
+        self._warn_of_faults(text, engine.name, faults)
         return LadderMatch(
             generation=generation,
             opponent=text,
@@ -263,7 +317,7 @@ class RunLadder:
             draws=points.count(0.5),
             losses=points.count(0.0),
             capped=capped,
-            faults=faults,
+            faults=faults.total(),
             evaluations=player.evaluations,
             distinct=len(seen),
             cpu_seconds=cpu_seconds() - begun,
