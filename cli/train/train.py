@@ -169,7 +169,7 @@ def command(
         if workers.first:
             _announce(prepared, workers)
         with (
-            _saved_steps_told(target, prepared.config.steps, quiet=not workers.first),
+            _saved_steps_reported(target, prepared.config.steps, quiet=not workers.first),
             _Progress(prepared.config, quiet=not workers.first).shown() as watching,
         ):
             done = run_training(
@@ -206,7 +206,7 @@ def _finished(folder: Path, spec: VariantSpec | None) -> RunReport | None:
 
 
 @contextmanager
-def _saved_steps_told(folder: Path, steps: int, *, quiet: bool) -> Iterator[None]:
+def _saved_steps_reported(folder: Path, steps: int, *, quiet: bool) -> Iterator[None]:
     """If Ctrl-C ends the measurements after the last step, print what is saved and what is left."""
     from variant_ai.core.train.run.checkpoint import checkpoint_name
     from variant_ai.core.train.run.run_folder import CHECKPOINTS
@@ -352,7 +352,7 @@ def _tell_finished(done: RunReport, variant: str | None, *, report: bool, as_jso
 
 
 def _tell(done: RunReport, variant: str | None, *, as_json: bool) -> None:
-    """Print the result of a run, and what to do with it. `variant`: its name, as it was given."""
+    """Print the result of a run, and what to do with it. `variant`: the name given by the user."""
     if as_json:
         print_json({"run": str(done.folder), **done.results})
         return

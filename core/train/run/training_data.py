@@ -239,7 +239,7 @@ def _stores_of(data: DataConfig, others: Sequence[Store]) -> list[Store]:
 
 def data_of_file(metadata: Mapping[str, str]) -> DataConfig | None:
     """Data of the training of an ONNX file, from its metadata; its stores have no paths. None if it
-    does not tell, or another program wrote it."""
+    has none of it, or not in our form."""
     try:
         hashes = json.loads(metadata.get("data_hashes", "[]"))
         trained = hashes[: int(metadata.get("train_stores", len(hashes)))]
