@@ -406,10 +406,10 @@ def _print(report: GenerationReport, output: Path, as_json: bool) -> None:
 
 def _advise_on_rules(name: str, spec: VariantSpec, report: GenerationReport) -> None:
     from variant_ai.core.arena.players.player_spec import PlayerSpec
-    from variant_ai.core.arena.programs.rule_differences import advice_on_rules, told_variant
+    from variant_ai.core.arena.programs.rule_differences import advice_on_rules, program_variant
 
     # PlayerSpec: a program of this command has no name of its own for the variant.
-    note(advice_on_rules(name, told_variant(PlayerSpec(), spec), spec, report.rule_faults))
+    note(advice_on_rules(name, program_variant(PlayerSpec(), spec), spec, report.rule_faults))
 
 
 def _counted(counter: Counter[str]) -> str:

@@ -165,7 +165,7 @@ class ReinforceFolder:
         )
 
     def holder(self) -> str:
-        """The process that runs it now, in words; empty if none does, or if the file system has no
+        """The process that runs it now, as `process 12, since …`; empty if none does, or if the file system has no
         locks."""
         path = self.path / LOCK
         # After a kill the file still names the process; without a name nobody holds the lock, and it

@@ -637,24 +637,24 @@ def test_games_lost_on_time_are_a_warning() -> None:
 
 
 def test_a_program_that_may_know_other_rules_is_named() -> None:
-    """With the variant that it was told; a crash is no sign of that, and a player of this process
+    """With the variant that it was asked to play; a crash is no sign of that, and a player of this process
     has the rules of the spec."""
     spec = registry().variant("dobutsu")
     entry = GameEntry(0, 1, "a", "b", 0, None, [], 0, "1-0", "illegal move")
     reasons = ("illegal move", "no move", "false claim", "crash")
     games = [replace(entry, number=n, reason=reason) for n, reason in enumerate(reasons)]
-    told = {"b": "dobutsu-of-b"}
-    said = MatchState(("a", "b"), games, spec=spec, told=told).warning
+    asked = {"b": "dobutsu-of-b"}
+    said = MatchState(("a", "b"), games, spec=spec, asked=asked).warning
     assert "b broke the rules of dobutsu in 3 games" in said
-    assert "it was told the variant 'dobutsu-of-b'" in said and "VariantPath" in said
+    assert "it was asked to play 'dobutsu-of-b'" in said and "VariantPath" in said
     assert "broke" not in MatchState(("a", "b"), games, spec=spec).warning
-    assert "broke" not in MatchState(("a", "b"), games[3:], spec=spec, told=told).warning
+    assert "broke" not in MatchState(("a", "b"), games[3:], spec=spec, asked=asked).warning
 
 
-def test_a_match_says_which_variant_its_programs_were_told(rules: Rules, tmp_path: Path) -> None:
+def test_a_match_knows_which_variant_its_programs_play(rules: Rules, tmp_path: Path) -> None:
     players = [{"command": "b", "variant": "zh"}, {"command": "c"}, {"random": True}]
     made = [ToyPlayer("a"), ToyPlayer("b"), ToyPlayer("c")]
     chosen = settings(players=players)
     one = Tournament(chosen, rules, made.__getitem__, [Opening()], tmp_path, SanNotation())
     state = one.run(lambda state, entry: None)
-    assert state.told == {"a": "zh", "b": "crazyhouse"} and state.spec is rules.spec
+    assert state.asked == {"a": "zh", "b": "crazyhouse"} and state.spec is rules.spec

@@ -92,7 +92,7 @@ def test_dropped_games_are_counted_by_reason(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "dropped 1: " in result.stderr and "a1a1" in result.stderr
     assert result.stderr.count("Fake Engine 1.0 broke the rules of") == 1
-    assert f"it was told the variant {VARIANT!r}" in result.stderr
+    assert f"it was asked to play {VARIANT!r}" in result.stderr
     assert len(Store(store)) == 2
 
 

@@ -329,7 +329,7 @@ def test_faults_of_a_program_are_a_warning(tmp_path: Path) -> None:
     one.measure(2, net_of(2), net_of)
     (warning,) = said
     assert "it lost 1 game by faults, which are not counted (illegal move 1)" in warning
-    assert "it was told the variant 'dobutsu'" in warning
+    assert "it was asked to play 'dobutsu'" in warning
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"pairings": [{"generation": 1}]}', "{}"])

@@ -41,7 +41,7 @@ from variant_ai.core.arena.programs.engine_process import EngineDiedError, Engin
 from variant_ai.core.arena.programs.rule_differences import (
     RULE_FAULTS,
     advice_on_rules,
-    told_variant,
+    program_variant,
 )
 from variant_ai.core.arena.tables.crosstable import Standings, csv_text, html, text
 from variant_ai.core.arena.tables.sprt import SprtStatus, pair_counts
@@ -81,8 +81,8 @@ class MatchState:
     """True if games are missing and the test did not end the match."""
     spec: VariantSpec | None = None
     """The variant that is played."""
-    told: Mapping[str, str] = field(default_factory=dict)
-    """The variant that each program was told to play."""
+    asked: Mapping[str, str] = field(default_factory=dict)
+    """The name by which each program was asked to play it."""
 
     @property
     def is_decided(self) -> bool:
@@ -124,8 +124,8 @@ class MatchState:
         """A sentence for each program whose rules may differ from those of the spec."""
         broken = Counter(_at_fault(one) for one in self.entries if one.reason in RULE_FAULTS)
         for name, games in broken.items():
-            if self.spec is not None and name in self.told:
-                yield advice_on_rules(name, self.told[name], self.spec, games)
+            if self.spec is not None and name in self.asked:
+                yield advice_on_rules(name, self.asked[name], self.spec, games)
 
     def table(self, title: str = "") -> Standings:
         return match_standings(self.names, self.entries, title)
@@ -184,12 +184,12 @@ class Tournament:
         with Journal(self.folder / JOURNAL) as journal:
             self._check_folder(nets, journal)
             settings, spec = self.settings, self.rules.spec
-            told = {
-                name: told_variant(player, spec)
+            asked = {
+                name: program_variant(player, spec)
                 for name, player in zip(self._names, settings.players, strict=True)
                 if player.command
             }
-            state = MatchState(self._names, self._entries(journal), spec=spec, told=told)
+            state = MatchState(self._names, self._entries(journal), spec=spec, asked=asked)
             order = opening_order(len(self.openings), settings.openings.order, settings.seed)
             schedule = list(pairings(settings.meetings(), settings.games, order))
             state.scheduled = len(schedule)

@@ -23,7 +23,7 @@ from variant_ai.core.arena.programs.engine_process import (
     EngineProcess,
     engine_command,
 )
-from variant_ai.core.arena.programs.rule_differences import told_variant
+from variant_ai.core.arena.programs.rule_differences import program_variant
 from variant_ai.core.arena.programs.uci_client import CycloneClient, UcciClient, UciClient
 from variant_ai.core.arena.programs.xboard_client import XboardClient, level_lines
 from variant_ai.core.errors import EngineError, MoveError
@@ -488,7 +488,7 @@ def program_player(
     player = kind(
         kind.make_client(spec, soft_options),
         coordinates,
-        told_variant(spec, rules.spec),
+        program_variant(spec, rules.spec),
         name=spec.name,
         restart=spec.restart,
     )

@@ -10,12 +10,12 @@ RULE_FAULTS = frozenset({"illegal move", "no move", "false claim"})
 """Reasons for which a program loses a game and that other rules than the spec's would explain."""
 
 
-def told_variant(player: PlayerSpec, spec: VariantSpec) -> str:
-    """The variant that a program is told to play, by its own name."""
+def program_variant(player: PlayerSpec, spec: VariantSpec) -> str:
+    """The name by which a program is asked to play a variant."""
     return player.variant or spec.fairy or spec.variant
 
 
-def advice_on_rules(name: str, told: str, spec: VariantSpec, games: int) -> str:
+def advice_on_rules(name: str, asked: str, spec: VariantSpec, games: int) -> str:
     """Return a sentence about a program that broke the rules in some games, for the user.
 
     Programs answer for an older position when they reject a move that the spec allows, so that a legal
@@ -23,7 +23,7 @@ def advice_on_rules(name: str, told: str, spec: VariantSpec, games: int) -> str:
     """
     return (
         f"{name} broke the rules of {spec.variant} in {counted(games, 'game')}, which say nothing about its "
-        f"strength: it was told the variant {told!r}, and may know other rules by that name than the spec. "
+        f"strength: it was asked to play {asked!r}, and may know other rules by that name than the spec. "
         "Give it a file with these rules (`VariantPath`, an option of Fairy-Stockfish; the name in the file is "
         "`variant=` of a player), or play by another spec of the game (`variant-ai variants` lists them)."
     )

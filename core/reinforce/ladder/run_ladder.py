@@ -22,7 +22,7 @@ from variant_ai.core.arena.programs.program_player import program_player
 from variant_ai.core.arena.programs.rule_differences import (
     RULE_FAULTS,
     advice_on_rules,
-    told_variant,
+    program_variant,
 )
 from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.inference.interface import Evaluator
@@ -207,8 +207,8 @@ class RunLadder:
         reasons = ", ".join(f"{reason} {count}" for reason, count in faults.most_common())
         text = f"it lost {counted(faults.total(), 'game')} by faults, which are not counted ({reasons})"
         if broken := sum(count for reason, count in faults.items() if reason in RULE_FAULTS):
-            told = told_variant(self._engines[opponent], self.spec)
-            text += f". {advice_on_rules(name, told, self.spec, broken)}"
+            asked = program_variant(self._engines[opponent], self.spec)
+            text += f". {advice_on_rules(name, asked, self.spec, broken)}"
         self._warn(opponent, text)
 
     def _affordable(self, opponent: Opponent, cpu_seconds: float | None, games: int) -> bool:
