@@ -46,6 +46,12 @@ def test_sections_settings_and_parents_are_read() -> None:
         ("[one]\npawn\n", "mine.ini:2: 'pawn'; accepted"),
         ("[one]\npawn = p\npawn = q\n", "mine.ini:3: 'pawn' is given twice"),
         ("[one two]\n", "mine.ini:1: '\\[one two\\]' is not a section"),
+        (
+            "[one]\nstalemateValue = lost\n",
+            "mine.ini:2: stalemateValue = 'lost'; accepted: win, loss, draw, none",
+        ),
+        ("[one]\nmustCapture = yes\n", "mine.ini:2: mustCapture = 'yes'; accepted: true, false"),
+        ("[one]\nnMoveRule = many\n", "mine.ini:2: nMoveRule = 'many'; accepted: a whole number"),
         ("[one]\npawn = ä\n", "mine.ini:2: 'ä'; accepted: letters of ASCII"),
     ],
 )

@@ -3,7 +3,7 @@
     [mychess:chess]           a variant, and the one that it is like
     customPiece1 = a:NA       its differences
 
-Fairy-Stockfish ignores unknown names and keys without an error, so they are checked here.
+Fairy-Stockfish ignores unknown names, keys and words without an error, so they are checked here.
 """
 
 from __future__ import annotations
@@ -71,6 +71,29 @@ KEYS = frozenset(
     ]
 )
 """Every key that Fairy-Stockfish reads."""
+_SWITCHES = """
+    twoBoards sittuyinPromotion piecePromotionOnCapture mandatoryPawnPromotion mandatoryPiecePromotion
+    pieceDemotion blastOnCapture petrifyOnCapture doubleStep castling oppositeCastling checking dropChecks
+    mustCapture mustDrop pieceDrops dropLoop capturesToHand firstRankPawnDrops promotionZonePawnDrops
+    sittuyinRookDrop dropOppositeColoredBishop dropPromoted immobilityIllegal gating seirawanGating
+    cambodianMoves pass passOnStalemate makpongRule flyingGeneral nFoldValueAbsolute
+    perpetualCheckIllegal moveRepetitionIllegal stalematePieceCount shogiPawnDropMateIllegal
+    shatarMateRule bikjangRule extinctionClaim extinctionPseudoRoyal dupleCheck flagPieceBlockedWin
+    flagMove flagPieceSafe checkCounting connectHorizontal connectVertical connectDiagonal
+"""
+_WORDS = {
+    **dict.fromkeys(_SWITCHES.split(), ("true", "false")),
+    **dict.fromkeys(
+        ("stalemateValue", "checkmateValue", "extinctionValue", "nFoldValue"),
+        ("win", "loss", "draw", "none"),
+    ),
+    "chasingRule": ("axf", "none"),
+}
+"""The values that Fairy-Stockfish reads for a key; it takes others for `false` or `none` without an error."""
+_COUNTS = frozenset(
+    "nMoveRule nFoldRule extinctionPieceCount extinctionOpponentPieceCount connectN".split()
+)
+"""Keys whose values are whole numbers."""
 
 
 @dataclass
@@ -86,7 +109,7 @@ class IniVariant:
 def read_ini(text: str, where: str = "<ini>") -> dict[str, IniVariant]:
     """Return the sections of a file by name, in its order.
 
-    Raises SpecError with the line of an unknown key or parent, a name that is given twice or that
+    Raises SpecError with the line of an unknown key or parent, a value that Fairy-Stockfish does not read, a name that is given twice or that
     Fairy-Stockfish has built in, and of a line that is neither a section, a setting nor a comment.
     """
     if len(text) > MAX_SIZE:
@@ -115,6 +138,11 @@ def read_ini(text: str, where: str = "<ini>") -> dict[str, IniVariant]:
             raise SpecError(f"{key!r} is given twice in [{section.name}]", at)
         if not value.isascii():
             raise SpecError(f"{value[:40]!r}; accepted: letters of ASCII", at)
+        words_of_key = _WORDS.get(key, (value,))
+        if value not in words_of_key:
+            raise SpecError(f"{key} = {value[:40]!r}; accepted: {', '.join(words_of_key)}", at)
+        if key in _COUNTS and not value.isdigit():
+            raise SpecError(f"{key} = {value[:40]!r}; accepted: a whole number", at)
         section.settings[key] = value
     return found
 
