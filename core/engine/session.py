@@ -4,8 +4,8 @@ The reading thread parses each line and answers at once what cannot wait: the ha
 `isready` during a search, `stop`, `ponderhit`, `quit`. All other commands go into a queue, and the
 working thread executes them in order. So `position` and `setoption` during a search wait for its
 end, and a `go` during a search stops it, unless the protocol queues searches; both are answered.
-Threads beside them load the search, tell how far the loading is, and watch the clock (README.md). Each
-writes a line with a single write.
+Other threads load the search, report its loading, and watch the clock (README.md). Each line is
+written with a single write.
 """
 
 from __future__ import annotations

@@ -238,7 +238,9 @@ class Engine(Closing):
     def close(self) -> None:
         """Release the threads of the search, and the net."""
         self.search.stop()
-        if self._release() is not None and not self._lock.locked():  # a stream may still need the net
+        if (
+            self._release() is not None and not self._lock.locked()
+        ):  # a stream may still need the net
             self.evaluator.close()
 
     @contextlib.contextmanager
