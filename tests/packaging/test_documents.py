@@ -104,7 +104,13 @@ def known_options() -> set[str]:
         for path in scripts
         for option in re.findall(r'"(--[a-z][a-z-]*)"', path.read_text(encoding="utf-8"))
     }
-    others = {"--help", "--no-deps", "--nproc-per-node", "--doctest-modules"}
+    others = {
+        "--help",
+        "--no-deps",
+        "--nproc-per-node",
+        "--doctest-modules",
+        "--no-experimental-fetch",
+    }
     return {*options_of(cli), *ours, *others}
 
 
