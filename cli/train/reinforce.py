@@ -69,7 +69,7 @@ SILENCE = 60.0
     epilog=examples(
         "# a variant from nothing, for half an hour of CPU time",
         "variant-ai reinforce -V NAME --minutes 30",
-        "# the same command continues after Ctrl-C or a kill, after the end with more minutes",
+        "# the same command continues after Ctrl-C or a kill; after the end, give more minutes",
         "variant-ai reinforce -V NAME --minutes 60",
         "# settings from a file, single ones from options",
         "variant-ai reinforce -V NAME --settings mine.yaml --set search.nodes=32 \\",
@@ -156,7 +156,7 @@ def command(
         begun = bool(list_checkpoints(folder / CHECKPOINTS))  # then its own net is as good
         named = folder if begun else _start_of(spec, settings.start)
         start = find_start(named)
-        # An error names what the user gave, not a checkpoint inside it.
+        # Errors name the user's path, not a checkpoint inside it.
         start = replace(start, info=replace(start.info, source=str(named)))
         spec = start.info.own_spec(spec)
     with progress(quiet=as_json) as bar:

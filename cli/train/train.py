@@ -133,10 +133,10 @@ def command(
             reason = "a training continues with its own configuration"
             reject_given(others, f"cannot be used with --resume: {reason}")
             spec = load_variant(variant) if variant else None
-            moves = stores or options["validation_stores"] or {"device", "threads"} & set(given)
-            if not moves and (done := _finished(resume, spec)) is not None:
+            changes = stores or options["validation_stores"] or {"device", "threads"} & set(given)
+            if not changes and (done := _finished(resume, spec)) is not None:
                 if workers.first:
-                    _tell_finished(done, variant, report=report, as_json=as_json)
+                    _print_finished(done, variant, report=report, as_json=as_json)
                 return
             target = resume
             rules = registry().rules(run_spec(run_config(resume)))
@@ -183,7 +183,7 @@ def command(
                 html=report,
             )
     if workers.first:
-        _tell(done, variant, as_json=as_json)
+        _print_result(done, variant, as_json=as_json)
     if done.stopped:
         steps = done.results["steps"]
         if workers.first:
@@ -207,7 +207,8 @@ def _finished(folder: Path, spec: VariantSpec | None) -> RunReport | None:
 
 @contextmanager
 def _saved_steps_reported(folder: Path, steps: int, *, quiet: bool) -> Iterator[None]:
-    """If Ctrl-C ends the measurements after the last step, print what is saved and what is left."""
+    """If Ctrl-C ends the measurements after the last step, print that all steps are saved, and which
+    command does the rest."""
     from variant_ai.core.train.run.checkpoint import checkpoint_name
     from variant_ai.core.train.run.run_folder import CHECKPOINTS
     from variant_ai.core.train.run.training_run import finished_run
@@ -340,7 +341,7 @@ def _shown(numbers: dict[str, Any], *names: str) -> str:
     return ", ".join(parts)
 
 
-def _tell_finished(done: RunReport, variant: str | None, *, report: bool, as_json: bool) -> None:
+def _print_finished(done: RunReport, variant: str | None, *, report: bool, as_json: bool) -> None:
     """Print the result of a run that has nothing left to do."""
     from variant_ai.core.train.run.run_folder import REPORT
 
@@ -348,10 +349,10 @@ def _tell_finished(done: RunReport, variant: str | None, *, report: bool, as_jso
     if report and not (done.folder / REPORT).is_file():
         left = f"; {program()} report {done.folder} writes the report"
     note(f"{done.folder} is finished{left}")
-    _tell(done, variant, as_json=as_json)
+    _print_result(done, variant, as_json=as_json)
 
 
-def _tell(done: RunReport, variant: str | None, *, as_json: bool) -> None:
+def _print_result(done: RunReport, variant: str | None, *, as_json: bool) -> None:
     """Print the result of a run, and what to do with it. `variant`: the name given by the user."""
     if as_json:
         print_json({"run": str(done.folder), **done.results})

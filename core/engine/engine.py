@@ -51,8 +51,7 @@ TIME_TO_LOAD = 10.0
 
 
 class Engine:
-    """Plays one game after the other. Used by the working thread; `_ready_search` also by the thread that
-    loads in the background."""
+    """Plays one game after the other. Used by the working thread; the loader thread runs `_ready_search`."""
 
     def __init__(
         self,
@@ -285,7 +284,7 @@ class Engine:
             self._is_frozen = True
 
     def finish_loading(self) -> None:
-        """Wait until what is loaded in the background is there."""
+        """Wait for the end of background loading."""
         self._loader.finish()
 
     def _load_in_time(self, task: SearchTask, manager: TimeManager) -> bool:
@@ -312,7 +311,7 @@ class Engine:
         spec = self.spec()
         settings = (spec.variant, self.options.evaluator_settings)
         if self._evaluator is None or settings != self._evaluator_settings:
-            self._drop_evaluator()
+            self.close()  # a new net may need the memory of the old one
             self._evaluator = self.builder.evaluator(spec, settings[1], self._message)
             self._evaluator_settings = settings
             self._is_warm = False
@@ -416,16 +415,12 @@ class Engine:
             self._search.close()
         self._search, self._search_settings = None, None
 
-    def _drop_evaluator(self) -> None:
-        """Close the search and its net, so that a new net finds their memory free."""
+    def close(self) -> None:
+        """Release the search and the net. The next search loads them again."""
         self._drop_search()
         evaluator, self._evaluator = self._evaluator, None
         if evaluator is not None:
             evaluator.close()
-
-    def close(self) -> None:
-        """Release the search and the net."""
-        self._drop_evaluator()
 
     # --- between searches ----------------------------------------------------------------------
 

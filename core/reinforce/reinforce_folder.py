@@ -165,8 +165,8 @@ class ReinforceFolder:
         )
 
     def holder(self) -> str:
-        """The process that runs it now, as `process 12, since …`; empty if none does, or if the file system has no
-        locks."""
+        """Return the process that is running it, as `process 12, since …`; empty if there is none, or if
+        the file system has no locks."""
         path = self.path / LOCK
         # After a kill the file still names the process; without a name nobody holds the lock, and it
         # is not taken from a process that is about to.

@@ -27,8 +27,8 @@ from variant_ai.core.system.closing import Closing
 class BaseSearch(Closing, ABC):
     """Searches one game after the other.
 
-    All methods but `stop`, `report` and `root_visits` belong to one thread. A subclass sets `encoder`, `rules` and
-    `evaluators` in its constructor, and calls `super().__init__`.
+    All methods but `stop`, `report` and `root_visits` belong to one thread. A subclass sets `encoder`,
+    `rules` and `evaluators` in its constructor, and calls `super().__init__`.
     """
 
     encoder: Encoder

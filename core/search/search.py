@@ -121,8 +121,8 @@ class Search(BaseSearch):
     # --- the position ----------------------------------------------------------------------------
 
     def set_game(self, game: Game) -> None:
-        """Set the game to search from its last position. Earlier results for it are kept. Moves that are
-        played in it later do not change the search."""
+        """Set the game to search from its last position. Earlier results for it are kept. The game is
+        copied: moves that are played in it later do not change the search."""
         with self._lock:
             self._allowed = None
             self.tree.set_game(with_last_moves(game.copy(), self.rules))
@@ -206,19 +206,6 @@ class Search(BaseSearch):
         evaluator's output is not a number.
         """
         self._begun, self._took = time.perf_counter(), None
-        try:
-            return self._run(limits, moves, multipv, on_report, interval)
-        finally:
-            self._took = time.perf_counter() - self._begun
-
-    def _run(
-        self,
-        limits: Limits,
-        moves: Sequence[int] | None,
-        multipv: int,
-        on_report: Callable[[Report], None] | None,
-        interval: float,
-    ) -> Report:
         self._depth = 0
         self._ended = ""
         self.phases = Phases()
@@ -228,7 +215,8 @@ class Search(BaseSearch):
             tree.begin()
         outcome = game.outcome()
         if outcome is not None:
-            return Report(best=None, seconds=self._seconds(), stopped_by="game over")
+            self._took = self._seconds()
+            return Report(best=None, seconds=self._took, stopped_by="game over")
         self._allowed = self._allowed_moves(moves)
         if self._restricted.must_forget(tree, None if moves is None else self._allowed):
             with self._lock:
@@ -254,6 +242,7 @@ class Search(BaseSearch):
                 self._pipeline.pause(None)
             self._ended, reason = "", "stop"
         with self._lock:
+            self._took = self._seconds()
             return self._report(multipv, reason, self._rng)
 
     def _allowed_moves(self, moves: Sequence[int] | None) -> list[int] | None:

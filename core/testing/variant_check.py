@@ -134,8 +134,8 @@ def check_variant(rules: Rules, seconds: float) -> Report:
 
 
 def _network(rules: Rules, encoder: Encoder) -> str:
-    """Run a network on the start position; return what is wrong with its outputs, or nothing.
-    Skipped without torch."""
+    """Run a network on the start position, and return a fault of its outputs, or nothing. Without torch
+    nothing is run."""
     try:
         import torch
     except ModuleNotFoundError:

@@ -37,7 +37,6 @@ from variant_ai.plugins import registry
 if TYPE_CHECKING:
     from variant_ai.core.inference import Evaluator
     from variant_ai.core.rules.interface import Rules
-    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
 
@@ -162,11 +161,6 @@ class Position:
         return f"Position({self.spec.variant!r}, {self.fen!r})"
 
 
-def _closed(search: BaseSearch) -> bool:
-    search.close()
-    return True
-
-
 def _move_text(move: object) -> str:
     if not isinstance(move, str):
         raise MoveError(f"a move is text like 'e2e4', not {move!r} ({type(move).__name__})")
@@ -231,16 +225,16 @@ class Engine(Closing):
         )
         self.search = make_search(self.spec, self.evaluator, self.params, rules=self.rules)
         # An engine that is garbage-collected releases its threads like one that is closed.
-        self._release = weakref.finalize(self, _closed, self.search)
+        self._release = weakref.finalize(self, self.search.close)
         self._release.atexit = False
         self._lock = threading.Lock()
 
     def close(self) -> None:
         """Release the threads of the search, and the net."""
         self.search.stop()
-        if (
-            self._release() is not None and not self._lock.locked()
-        ):  # a stream may still need the net
+        was_open = self._release.alive
+        self._release()
+        if was_open and not self._lock.locked():  # an open stream still uses the net
             self.evaluator.close()
 
     @contextlib.contextmanager

@@ -119,7 +119,7 @@ def test_wrong_inputs_are_named_and_leave_no_run(
     assert result.exit_code in (1, 2) and re.search(message, result.stderr), result.output
     assert "Traceback" not in result.output
     assert not list(tmp_path.rglob("settings.yaml"))
-    if "ladder" in words:  # found before the folder is locked
+    if "ladder" in words:  # rejected before the folder is locked
         assert not list(tmp_path.rglob("lock"))
 
 

@@ -164,8 +164,8 @@ class GameReader(ABC):
 
 @dataclass
 class GuardedReader(GameReader):
-    """A reader of a plugin: what it raises, or yields of another type, is reported with its name, and files
-    that have nothing to do with it are read as before."""
+    """A reader of a plugin. Its errors and values of a wrong type are reported with its name; other files
+    are read as before."""
 
     inner: GameReader
     plugin: str

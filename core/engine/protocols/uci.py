@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 SHOWN = 60
 """Most characters of a client's text that are repeated in an error."""
 _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]*)?\Z")
-MOST = 1e15
-"""Greater numbers, as of clients that write 2⁶⁴ - 1 for "no limit", are read as this."""
+GREATEST_LIMIT = 1e15
+"""A greater number after a word of `go` counts as this; some clients write 2⁶⁴ - 1 for "no limit"."""
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ def read_go(
                 if words and words[0][0].isdigit():
                     words.popleft()
                 continue
-            number = min(float(words.popleft()), MOST)
+            number = min(float(words.popleft()), GREATEST_LIMIT)
             if word in times:
                 found.times[word] = number * times[word]
             else:

@@ -73,7 +73,7 @@ class Notation(ABC):
 
 @dataclass
 class GuardedNotation(Notation):
-    """A notation of a plugin: what it raises, or returns of another type, becomes an error that names it."""
+    """A notation of a plugin. Its errors and values of a wrong type become errors that name the plugin."""
 
     inner: Notation
     plugin: str

@@ -201,9 +201,8 @@ class TimeManager:
         those from an opening book."""
         cost = self._cost
         left = max(clock.remaining + clock.byoyomi - cost, LEAST)
-        if (
-            clock.remaining < clock.byoyomi
-        ):  # one last long move, then byoyomi, which is used in full
+        if clock.remaining < clock.byoyomi:
+            # one last long move; later ones use all of their byoyomi, which would be lost otherwise
             target = cap = left - self._reserve
         elif clock.moves_to_go:
             moves = clock.moves_to_go

@@ -3,7 +3,7 @@
     [mychess:chess]           a variant, and the one that it is like
     customPiece1 = a:NA       its differences
 
-Fairy-Stockfish ignores unknown names, keys and words without an error, so they are checked here.
+Fairy-Stockfish ignores unknown names, keys and values without an error, so they are checked here.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _SWITCHES = """
     shatarMateRule bikjangRule extinctionClaim extinctionPseudoRoyal dupleCheck flagPieceBlockedWin
     flagMove flagPieceSafe checkCounting connectHorizontal connectVertical connectDiagonal
 """
-_WORDS = {
+_VALUES = {
     **dict.fromkeys(_SWITCHES.split(), ("true", "false")),
     **dict.fromkeys(
         ("stalemateValue", "checkmateValue", "extinctionValue", "nFoldValue"),
@@ -89,7 +89,7 @@ _WORDS = {
     ),
     "chasingRule": ("axf", "none"),
 }
-"""The values that Fairy-Stockfish reads for a key; it takes others for `false` or `none` without an error."""
+"""Values of keys that accept only certain words. Fairy-Stockfish reads other words as `false` or `none`."""
 _COUNTS = frozenset(
     "nMoveRule nFoldRule extinctionPieceCount extinctionOpponentPieceCount connectN".split()
 )
@@ -109,8 +109,9 @@ class IniVariant:
 def read_ini(text: str, where: str = "<ini>") -> dict[str, IniVariant]:
     """Return the sections of a file by name, in its order.
 
-    Raises SpecError with the line of an unknown key or parent, a value that Fairy-Stockfish does not read, a name that is given twice or that
-    Fairy-Stockfish has built in, and of a line that is neither a section, a setting nor a comment.
+    Raises SpecError with the line of an unknown key or parent, a value that Fairy-Stockfish does not
+    know for its key, a name that is given twice or that Fairy-Stockfish has built in, and of a line that
+    is neither a section, a setting nor a comment.
     """
     if len(text) > MAX_SIZE:
         raise SpecError(f"{len(text)} characters; accepted: at most {MAX_SIZE}", where)
@@ -138,13 +139,18 @@ def read_ini(text: str, where: str = "<ini>") -> dict[str, IniVariant]:
             raise SpecError(f"{key!r} is given twice in [{section.name}]", at)
         if not value.isascii():
             raise SpecError(f"{value[:40]!r}; accepted: letters of ASCII", at)
-        words_of_key = _WORDS.get(key, (value,))
-        if value not in words_of_key:
-            raise SpecError(f"{key} = {value[:40]!r}; accepted: {', '.join(words_of_key)}", at)
-        if key in _COUNTS and not value.isdigit():
-            raise SpecError(f"{key} = {value[:40]!r}; accepted: a whole number", at)
+        _require_value(key, value, at)
         section.settings[key] = value
     return found
+
+
+def _require_value(key: str, value: str, at: str) -> None:
+    """Raise SpecError for a value that Fairy-Stockfish would ignore, as far as the key is known here."""
+    accepted = _VALUES.get(key)
+    if accepted is not None and value not in accepted:
+        raise SpecError(f"{key} = {value[:40]!r}; accepted: {', '.join(accepted)}", at)
+    if key in _COUNTS and not value.isdigit():
+        raise SpecError(f"{key} = {value[:40]!r}; accepted: a whole number", at)
 
 
 def _section(words: str, at: str, found: Collection[str]) -> IniVariant:

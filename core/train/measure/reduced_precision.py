@@ -122,7 +122,7 @@ class Agreement:
 def take_samples(
     source: Sampler, encoder: Encoder, rules: Rules, positions: int, first: int = 0
 ) -> list[Sample]:
-    """Take so many random positions from a source: those of its batches from step `first` on."""
+    """Take `positions` random positions from a source, from its batch of step `first` on."""
     taken: list[Sample] = []
     left = positions
     while left > 0:

@@ -89,7 +89,8 @@ def run_training(
     """Train in `folder` and, if not stopped, measure and export the net.
 
     The folder, once it is made, and progress after the training are passed to `report`. With `html`
-    the run's report page is written at the end (some seconds). Of several processes only the first one writes, measures and exports.
+    the run's report page is written at the end (some seconds). Of several processes only the first one
+    writes, measures and exports.
     Raises DataError if the folder holds another run, DivergedError, OSError.
     """
     config = prepared.config
