@@ -89,7 +89,7 @@ _VALUES = {
     ),
     "chasingRule": ("axf", "none"),
 }
-"""Values of keys that accept only certain words. Fairy-Stockfish reads other words as `false` or `none`."""
+"""All values of these keys. Fairy-Stockfish takes any other for `false` or `none`."""
 _COUNTS = frozenset(
     "nMoveRule nFoldRule extinctionPieceCount extinctionOpponentPieceCount connectN".split()
 )
