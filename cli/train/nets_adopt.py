@@ -128,17 +128,26 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
     epilog=examples(
         "variant-ai nets widen packaged -V mine.yaml -o wider.onnx",
         "variant-ai reinforce -V mine.yaml --from wider.onnx --minutes 60",
+        "# begin a variant of chess with a net of chess",
+        "variant-ai nets widen chess.onnx -V mine.yaml --other-rules -o start.onnx",
     )
 )
 @click.argument("net", type=NetPath(), metavar="ONNX|packaged")
 @variant_option(help="Spec with more input planes: a name, or the path of a YAML spec.")
+@click.option(
+    "--other-rules",
+    is_flag=True,
+    help="The net may be of another variant with the same board and policy.",
+)
 @output_option("The file to write.")
 @replace_option
-def widen(net: Path, variant: str, output: Path, replace: bool) -> None:
+def widen(net: Path, variant: str, other_rules: bool, output: Path, replace: bool) -> None:
     """Give a net the input planes of another spec, with weights of zero for those that it never saw.
 
     The spec has the same rules and policy, and all planes of the net. The new net returns the same
-    numbers as before, and can be trained further with the new planes.
+    numbers as before, and can be trained further with the new planes. With --other-rules the spec may be
+    of another variant, which then starts with what the net learnt; pieces are the same if they have the
+    same letter.
     """
     from variant_ai.core.inference.widened_net import widen as widened
     from variant_ai.core.nets.onnx_files import write_onnx
@@ -148,7 +157,7 @@ def widen(net: Path, variant: str, output: Path, replace: bool) -> None:
     spec = load_variant(variant)
     require_new(output, replace=replace)
     source = registry().net(spec, net)
-    write_onnx(widened(source, spec), output)
+    write_onnx(widened(source, spec, other_rules=other_rules), output)
     print_facts(
         [
             ("variant", spec.variant),

@@ -35,9 +35,11 @@ from variant_ai.core.system.text_tables import counted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from variant_ai.core.arena.games.openings import Opening
     from variant_ai.core.reinforce.games.game_supply import GameSupply
     from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
     from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+    from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
 
 SHOWN_ROWS = 20
@@ -191,14 +193,17 @@ def command(
             step=lambda text: bar.update(task, description=text),
             warning=note,
         )
+        rules = registry().rules(spec)
+        openings = _openings(settings, rules)
         reinforcement = Reinforcement(
             settings,
             spec,
             folder,
             start=start,
-            rules=registry().rules(spec),
+            rules=rules,
             watcher=watcher,
-            supply=None if cluster is None else _cluster_games(cluster, settings, spec),
+            supply=None if cluster is None else _cluster_games(cluster, settings, spec, openings),
+            openings=openings,
         )
         before = run.state().generation
         try:
@@ -231,8 +236,23 @@ def _start_of(spec: VariantSpec, start: str) -> Path:
     return path
 
 
+def _openings(settings: ReinforceSettings, rules: Rules) -> tuple[Opening, ...]:
+    """Openings of the games; empty without a file of them. Raises DataError."""
+    variety = settings.variety
+    if variety.openings is None:
+        return ()
+    from variant_ai.cli.common.player_options import load_openings
+    from variant_ai.core.arena.match.match_settings import OpeningSettings
+
+    chosen = OpeningSettings(file=variety.openings, plies=variety.opening_plies)
+    return load_openings(chosen, rules, settings.seed, max_plies=variety.max_plies)
+
+
 def _cluster_games(
-    address: str, settings: ReinforceSettings, spec: VariantSpec
+    address: str,
+    settings: ReinforceSettings,
+    spec: VariantSpec,
+    openings: tuple[Opening, ...],
 ) -> Callable[[set[int]], GameSupply]:
     """Return what makes the supply of games of a cluster. Raises VariantAIError if there is none."""
     from variant_ai.core.reinforce.cluster.cluster_games import ClusterGames
@@ -246,6 +266,7 @@ def _cluster_games(
     setup = PlayerSetup(
         spec.model_dump_json(by_alias=True, exclude_defaults=True),
         settings.model_copy(update={"threads": threads, "device": device}),
+        openings,
         registered_rules,
     )
     return lambda done: ClusterGames(ray, setup, done, spec.variant, report=note)
@@ -276,6 +297,10 @@ def _absolute(asked: dict[str, Any]) -> dict[str, Any]:
 
     found = dict(asked)
     variant, start, mixture = asked.get("variant"), asked.get("start"), asked.get("mixture")
+    variety = asked.get("variety")
+    if isinstance(variety, dict) and isinstance(variety.get("openings"), str):
+        file = str(home_path(variety["openings"]).resolve())
+        found["variety"] = variety | {"openings": file}
     if isinstance(variant, str) and variant not in registry().variants:
         found["variant"] = str(registry().path(variant).resolve())
     if isinstance(start, str) and start not in (START_RANDOM, PACKAGED):

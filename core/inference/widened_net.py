@@ -1,6 +1,7 @@
-"""A net for more input planes: its file with weights of zero for the planes that it never saw.
+"""A net for another spec: its file with weights of zero for the input planes that it never saw.
 
-It returns the same numbers as before, and training can go on from it with the new planes.
+It returns the same numbers as before, and training can go on from it with the new planes, or for the
+rules of a related variant.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from variant_ai.core.spec.plane_layout import InputPlane, input_planes, policy_p
 from variant_ai.core.spec.schema import Encoders
 
 
-def widen(path: Path, spec: VariantSpec) -> bytes:
+def widen(path: Path, spec: VariantSpec, *, other_rules: bool = False) -> bytes:
     """Return the content of an ONNX file for `spec`, made from a net of the same variant that sees
     some of its input planes, in any order.
+
+    other_rules: the net may be of another variant with the same board and policy. Pieces are the same
+    if they have the same letter.
 
     Raises DataError: damaged, without its spec, other rules or policy, a plane that `spec` does not
     have or normalises differently, a net whose first layer is no convolution.
@@ -34,9 +38,19 @@ def widen(path: Path, spec: VariantSpec) -> bytes:
     own = file.info.carried_spec
     if own is None:
         raise DataError(f"{path} does not contain the spec that it was trained with")
-    if own.variant != spec.variant or rules_hash(own) != rules_hash(spec):
-        raise DataError(f"{path} is a net for {own.variant} with other rules than {spec.variant}")
+    same = own.variant == spec.variant and rules_hash(own) == rules_hash(spec)
+    if not same and not other_rules:
+        raise DataError(
+            f"{path} is a net for {own.variant} with other rules than {spec.variant}; --other-rules lets "
+            "it begin with what it learnt there"
+        )
     file.info.require(own)
+    board, ours = own.board, spec.board
+    if (board.files, board.ranks) != (ours.files, ours.ranks):
+        raise DataError(
+            f"{path} is a net for a board of {board.files} x {board.ranks} squares, the spec has "
+            f"{ours.files} x {ours.ranks}"
+        )
     if policy_planes(own) != policy_planes(spec) or own.encoder != spec.encoder:
         raise DataError(f"{path} has other policy planes or another encoder than the spec")
     usual = Encoders().input

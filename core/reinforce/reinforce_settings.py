@@ -92,8 +92,13 @@ class Variety(Section):
     which ones it ignores.
     """
 
+    openings: str | None = None
+    """File of openings, one for each game at random: positions (.epd, .fen), lines of moves or games, a
+    Polyglot book (.bin). Random plies follow."""
+    opening_plies: int = Field(default=16, ge=1)
+    """Plies of an opening, if its file has moves."""
     random_plies: tuple[Plies, Plies] = (0, 4)
-    """Least and greatest number of uniformly random plies at the start; they are not recorded."""
+    """Least and greatest number of uniformly random plies at the start; they teach nothing."""
     sampled_plies: int = Field(default=10, ge=0)
     """Plies in which moves are sampled from the policy target instead of the best one being played."""
     temperature: float = Field(default=1.0, gt=0)

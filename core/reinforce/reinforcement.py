@@ -17,12 +17,13 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from variant_ai.core.arena.games.openings import Opening
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.data.store.stored_moves import RulesCodec
@@ -101,10 +102,11 @@ class Reinforcement:
         rules: Rules | None = None,
         watcher: Watcher | None = None,
         supply: Callable[[set[int]], GameSupply] | None = None,
+        openings: Sequence[Opening] = (),
     ) -> None:
         """settings: those of the run, resolved. start: the net to start from; None: random weights.
         supply: makes the players, without those games whose numbers it gets; None: this process
-        plays.
+        plays, from `openings` (see `BaseSelfPlay`).
 
         Raises DataError if the start is of another variant or encoding, SettingError for a ladder that
         cannot be played, UnknownNameError, VariantAIError."""
@@ -120,6 +122,7 @@ class Reinforcement:
         self.state = RunState()
         self._clock = CpuClock(0.0, 0.0)
         self._make_supply = supply or self._local_games
+        self._openings = openings
         self._players: GameSupply | None = None
         self._resignations: Counter[str] = Counter()
         """Those of the players until the last generation."""
@@ -390,6 +393,7 @@ class Reinforcement:
             self.settings,
             done,
             rules=self.rules,
+            openings=self._openings,
         )
 
     def _numbers(self, generation: int) -> set[int]:

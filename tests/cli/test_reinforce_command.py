@@ -69,6 +69,7 @@ WRONG = [
     ("-V dobutsu --set serch.nodes=3", "did you mean 'search'?"),
     ("-V dobutsu --set learning.xyz=3", "learning.xyz = 3: there is no such word$"),
     ("-V dobutsu --set search.nodes", "expected WORD=VALUE"),
+    ("-V dobutsu --set variety.openings=nothing.epd", r"nothing\.epd"),
     ("-V dobutsu --set search.nodes=many", "search.nodes = 'many'"),
     ("-V dobutsu --nodes 0", "0 is not in the range"),
     ("-V dobutsu --minutes 0", "--minutes"),
@@ -210,6 +211,28 @@ def test_a_run_goes_on_from_another_run_and_from_another_folder(
 
 
 @pytest.mark.slow
+def test_games_begin_with_openings_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is named as from the folder of the command, and read again when the run goes on."""
+    (tmp_path / "lines.txt").write_text("c1c2 a4a3\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    words = ["--set", "variety.openings=lines.txt", "--set", "variety.random_plies=[0, 0]"]
+    words += ["--generations", "1", "--run", str(tmp_path / "a")]
+    result = reinforce("-V", "dobutsu", *SMALL, *words)
+    assert result.exit_code == 0, result.output
+    monkeypatch.chdir("/")
+    result = reinforce("--run", tmp_path / "a", "--generations", "2")
+    assert result.exit_code == 0, result.output
+    for generation in (1, 2):
+        store = ReinforceFolder(tmp_path / "a").store(generation)
+        shown = run("store", "export", store, "--format", "moves", "-o", tmp_path / "games.txt")
+        assert shown.exit_code == 0, shown.output
+        games = (tmp_path / "games.txt").read_text(encoding="utf-8").splitlines()
+        (tmp_path / "games.txt").unlink()
+        assert games and all(game.startswith("startpos moves c1c2 a4a3 ") for game in games)
+
+
 def test_other_commands_read_the_files_of_a_run(done: Path, tmp_path: Path) -> None:
     store = done / "games" / "000002.store"
     shown = run("store", "show", store)

@@ -68,6 +68,27 @@ def test_training_goes_on_from_it(tmp_path: Path) -> None:
     assert first[:, count:-count].any()
 
 
+def test_a_variant_starts_with_the_net_of_another(tmp_path: Path) -> None:
+    """One with other rules, on the same board and with the same moves."""
+    text = "spec: 1\nextends: minixiangqi\nvariant: hurried\nrules: {no_progress: {plies: 40}}\n"
+    spec = written(tmp_path, text)
+    words = ["nets", "widen", str(packaged()), "-V", str(tmp_path / "more.yaml"), "-o"]
+    refused = CliRunner().invoke(cli, [*words, str(tmp_path / "a.onnx")])
+    assert refused.exit_code == 1 and "--other-rules" in refused.output
+    done = CliRunner().invoke(cli, [*words, str(tmp_path / "a.onnx"), "--other-rules"])
+    assert done.exit_code == 0, done.output
+    old = registry().variant("minixiangqi")
+    start = make_rules(spec).position()
+    with OnnxEvaluator(tmp_path / "a.onnx", spec) as ours, OnnxEvaluator(packaged(), old) as before:
+        one = ours.evaluate(Encoder(spec).planes(start))
+        other = before.evaluate(Encoder(old).planes(start))
+    np.testing.assert_allclose(one.policy, other.policy, atol=1e-4)
+    with pytest.raises(
+        DataError, match="is a net for a board of 7 x 7 squares, the spec has 3 x 4"
+    ):
+        widen(packaged(), registry().variant("dobutsu"), other_rules=True)
+
+
 def test_planes_that_do_not_fit(tmp_path: Path) -> None:
     fewer = written(
         tmp_path, "spec: 1\nextends: minixiangqi\nvariant: minixiangqi\ninput: [colour]\n"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
+from variant_ai.core.arena.games.openings import Opening, played_out, random_lines
 from variant_ai.core.data.game_record import (
     FULL_WEIGHT,
     TRAINS_POLICY,
@@ -39,12 +41,20 @@ def settings_of(variant: str, **words: Any) -> ReinforceSettings:
     )
 
 
-def player(variant: str, seed: int = 0, first_game: int = 1, **words: Any) -> BaseSelfPlay:
+def player(
+    variant: str,
+    seed: int = 0,
+    first_game: int = 1,
+    openings: Sequence[Opening] = (),
+    **words: Any,
+) -> BaseSelfPlay:
     spec = registry().variant(variant)
     encoder = Encoder(spec)
     net = RandomEvaluator(encoder.shape, encoder.actions, seed)
     settings = settings_of(variant, **words)
-    return make_self_play(spec, net, settings, generation=7, first_game=first_game)
+    return make_self_play(
+        spec, net, settings, generation=7, first_game=first_game, openings=openings
+    )
 
 
 def games_of(playing: BaseSelfPlay, count: int) -> dict[int, GameRecord]:
@@ -170,6 +180,22 @@ def test_branches_start_from_earlier_games() -> None:
     records = list(games_of(playing, 8).values())
     assert records[0].opening_plies == 0
     assert any(record.opening_plies > 0 for record in records[1:])
+
+
+def test_random_plies_follow_an_opening() -> None:
+    rules = make_rules(registry().variant("minixiangqi"))
+    lines = random_lines(rules, 5, (3, 3), 0)
+    game = played_out(rules, lines[0])
+    openings = [*lines[1:], Opening(game.fen())]
+    variety = {"random_plies": (1, 1), "max_plies": 20}
+    records = list(games_of(player("minixiangqi", openings=openings, variety=variety), 40).values())
+    starts = {Opening(record.start_fen, tuple(record.moves[:3])) for record in records}
+    assert starts >= set(lines[1:])
+    for record in records:
+        if record.start_fen is None:
+            assert record.opening_plies == 4
+        else:
+            assert record.start_fen == game.fen() and record.opening_plies == 1
 
 
 def test_games_start_with_scattered_pieces() -> None:

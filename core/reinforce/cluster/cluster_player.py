@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from variant_ai.core.arena.games.openings import Opening
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.games.game_journal import game_line
@@ -29,6 +30,7 @@ class PlayerSetup:
     spec: str
     """The spec as JSON, so that the machine need not have its file."""
     settings: ReinforceSettings
+    openings: tuple[Opening, ...] = ()
     make_rules: Callable[[VariantSpec], Rules] = make_usual_rules
     """Makes the rules; also where nets and evaluators of plugins are made known on that machine."""
 
@@ -102,6 +104,7 @@ class ClusterPlayer:
             set(),
             rules=setup.make_rules(spec),
             first_game=self._first_game,
+            openings=setup.openings,
         )
 
 

@@ -6,9 +6,10 @@ import importlib.util
 import itertools
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from variant_ai.core.arena.games.openings import Opening
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.inference.backends import onnx_backend
 from variant_ai.core.inference.choosing.evaluator_factory import AUTO, make_evaluator
@@ -63,9 +64,12 @@ class LocalGames(GameSupply):
         *,
         rules: Rules,
         first_game: int = 1,
+        openings: Sequence[Opening] = (),
     ) -> None:
-        """done: numbers of games that are not played again. first_game: the least number."""
+        """done: numbers of games that are not played again. first_game: the least number. openings:
+        see `BaseSelfPlay`."""
         self._spec, self._settings, self._rules = spec, settings, rules
+        self._openings = openings
         self._done, self._first_game = done, first_game
         self._player: BaseSelfPlay | None = None
         self._net: Evaluator | None = None
@@ -95,6 +99,7 @@ class LocalGames(GameSupply):
                 first_game=first,
                 done=frozenset(number for number in self._done if number > first),
                 rules=self._rules,
+                openings=self._openings,
             )
         else:
             self._player.set_net(evaluator, generation)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from variant_ai.core.arena.games.openings import Opening, played_out
 from variant_ai.core.data.game_record import (
     OPENING_TAG,
     TRAINS_POLICY,
@@ -80,9 +81,11 @@ class BaseSelfPlay(ABC):
         first_game: int = 1,
         done: frozenset[int] = frozenset(),
         rules: Rules | None = None,
+        openings: Sequence[Opening] = (),
     ) -> None:
         """generation: of the net. first_game: number of the first game to play, from 1; those in
-        `done` are left out. Raises DataError if the evaluator does not fit the variant."""
+        `done` are left out. openings: one is sampled for each game; none: the start of the variant.
+        Raises DataError if the evaluator does not fit the variant."""
         self.spec = spec
         self.settings = settings
         self.generation = generation
@@ -93,6 +96,7 @@ class BaseSelfPlay(ABC):
         """Recorded positions of the games that have ended."""
         self.next_number = first_game
         self._done = done
+        self._openings = openings
         self._earlier: deque[GameRecord] = deque(maxlen=BRANCHES)
         self._begin(evaluator)
 
@@ -143,7 +147,8 @@ class BaseSelfPlay(ABC):
         return _Playing(game, number, len(game.moves), resigns, self.generation)
 
     def _opening(self, rng: np.random.Generator) -> Game:
-        """A game after random plies, from scattered pieces, or at a random position of an earlier game."""
+        """A game after its opening and random plies, from scattered pieces, or at a random position of an
+        earlier game."""
         variety = self.settings.variety
         branches = rng.random() < variety.branch_share
         if branches and self._earlier:
@@ -160,8 +165,8 @@ class BaseSelfPlay(ABC):
         least, most = variety.random_plies
         for attempt in range(MOST_ATTEMPTS):
             plies = int(rng.integers(least, most + 1)) if attempt < MOST_ATTEMPTS - 1 else 0
-            game = Game(self.rules, self._first_position(rng))
-            for _ in range(min(plies, variety.max_plies - 1)):
+            game = self._first_game(rng)
+            for _ in range(min(plies, variety.max_plies - 1 - game.ply)):
                 moves = game.legal_moves()
                 game.push(int(moves[rng.integers(len(moves))]))
                 if game.outcome() is not None:
@@ -179,11 +184,13 @@ class BaseSelfPlay(ABC):
         fen = self.rules.fen(game.positions[0])
         return None if fen == self.rules.fen(self.rules.position()) else fen
 
-    def _first_position(self, rng: np.random.Generator) -> str | None:
-        """FEN of a random start position; None if the variant has only one."""
-        if not is_shuffled(self.spec):
-            return None
-        return shuffled_start(self.spec, int(rng.integers(STARTS)))
+    def _first_game(self, rng: np.random.Generator) -> Game:
+        """A random opening, or a start of the variant."""
+        if self._openings:
+            return played_out(self.rules, self._openings[int(rng.integers(len(self._openings)))])
+        if is_shuffled(self.spec):
+            return Game(self.rules, shuffled_start(self.spec, int(rng.integers(STARTS))))
+        return Game(self.rules)
 
     def _record(self, playing: _Playing, resigned: int | None) -> GameRecord | None:
         """Record of a game whose moves are all in `searched`; None if it has not ended. resigned:
