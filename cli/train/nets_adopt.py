@@ -137,7 +137,7 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
 @click.option(
     "--other-rules",
     is_flag=True,
-    help="The net may be of another variant with the same board and policy.",
+    help="The net may be of another variant on a board of the same size.",
 )
 @output_option("The file to write.")
 @replace_option
@@ -145,9 +145,11 @@ def widen(net: Path, variant: str, other_rules: bool, output: Path, replace: boo
     """Give a net the input planes of another spec, with weights of zero for those that it never saw.
 
     The spec has the same rules and policy, and all planes of the net. The new net returns the same
-    numbers as before, and can be trained further with the new planes. With --other-rules the spec may be
-    of another variant, which then starts with what the net learnt; pieces are the same if they have the
-    same letter.
+    numbers as before, and can be trained further with the new planes.
+
+    With --other-rules the spec may be of another variant, which then starts with what the net learnt.
+    Pieces are the same if they have the same letter; planes that the spec lacks are left out; a move
+    that the net does not have begins like the most similar one.
     """
     from variant_ai.core.inference.widened_net import widen as widened
     from variant_ai.core.nets.onnx_files import write_onnx

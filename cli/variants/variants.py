@@ -31,7 +31,7 @@ def command(as_json: bool) -> None:
         print_json(listed)
         return
     print_table(
-        ["name", "title", "board", "pieces", "rules", "plugin", "sample", "spec"],
+        ["name", "title", "board", "pieces", "rules", "plugin", "net", "sample", "spec"],
         [
             (
                 row["name"],
@@ -40,6 +40,7 @@ def command(as_json: bool) -> None:
                 row["pieces"],
                 row["rules"],
                 row["plugin"],
+                "yes" if row["net"] else "",
                 "yes" if row["sample"] else "",
                 _short(row["spec"]),
             )
@@ -69,6 +70,7 @@ def _variants() -> list[dict[str, Any]]:
             "name": name,
             **dict.fromkeys(("title", "board", "pieces", "rules")),
             "plugin": entry.plugin,
+            "net": entry.model if entry.model and entry.model.exists() else None,
             "sample": entry.sample if entry.sample and entry.sample.exists() else None,
             "spec": entry.path,
             "hash": None,

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+import torch
 from click.testing import CliRunner
 
 from variant_ai.cli.main import cli
@@ -17,6 +18,7 @@ from variant_ai.core.inference.widened_net import widen
 from variant_ai.core.nets.restore import restore
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import VariantSpec, load_spec
+from variant_ai.core.spec.plane_layout import policy_planes
 from variant_ai.plugins import registry
 
 MORE = """spec: 1
@@ -87,6 +89,48 @@ def test_a_variant_starts_with_the_net_of_another(tmp_path: Path) -> None:
         DataError, match="is a net for a board of 7 x 7 squares, the spec has 3 x 4"
     ):
         widen(packaged(), registry().variant("dobutsu"), other_rules=True)
+
+
+ANTICHESS = """spec: 1
+extends: antichess
+variant: antichess
+input:
+  - attacks: me
+  - pieces: me
+  - pieces: them
+  - repetitions: 2
+  - en_passant
+  - colour
+  - move_number: {max: 250}
+  - halfmove: {max: 200}
+  - attacks: them
+"""
+
+
+def test_moves_and_counts_of_another_variant(tmp_path: Path) -> None:
+    """Antichess has fewer input planes than atomic chess, which has castling, and promotions to kings.
+    Counts are divided by other maxima, which changes the weights."""
+    spec, old = written(tmp_path, ANTICHESS), registry().variant("atomic")
+    net, start = registry().net(old, Path("packaged")), tmp_path / "start.onnx"
+    with pytest.raises(DataError, match="other rules"):
+        widen(net, spec)
+    start.write_bytes(widen(net, spec, other_rules=True))
+    fen = "k7/3P4/8/8/2n5/8/5B2/K7 w - - 30 200"
+    with OnnxEvaluator(net) as evaluator:
+        seen = evaluator.info.own_spec(old)
+        before = evaluator.evaluate(Encoder(seen).planes(make_rules(seen).position(fen)))
+    with OnnxEvaluator(start, spec) as evaluator:
+        after = evaluator.evaluate(Encoder(spec).planes(make_rules(spec).position(fen)))
+    np.testing.assert_allclose(after.value, before.value, atol=1e-6)
+    ours, theirs = after.policy[0].reshape(-1, 64), before.policy[0].reshape(-1, 64)
+    places = {plane.name: plane.index for plane in policy_planes(seen)}
+    for plane in policy_planes(spec):
+        place = places[plane.name.replace("=K", "=N")]
+        np.testing.assert_allclose(ours[plane.index], theirs[place], atol=1e-4)
+    assert policy_planes(spec) != policy_planes(seen)
+    assert restore(start)(
+        torch.zeros(1, *Encoder(spec).shape)
+    )  # its layers are those that it names
 
 
 def test_planes_that_do_not_fit(tmp_path: Path) -> None:
