@@ -148,9 +148,10 @@ def widen(net: Path, variant: str, other_rules: bool, output: Path, replace: boo
     numbers as before, and can be trained further with the new planes.
 
     With --other-rules the spec may be of another variant, which then starts with what the net learnt.
-    Pieces are the same if they have the same letter; planes that the spec lacks are left out; a move
-    that the net does not have begins like the most similar one.
+    Pieces are the same if they have the same letter; input planes that the spec does not
+    have are left out; a move that the net does not have begins like the most similar one.
     """
+    from variant_ai.core.inference.widened_net import differences
     from variant_ai.core.inference.widened_net import widen as widened
     from variant_ai.core.nets.onnx_files import write_onnx
     from variant_ai.core.spec.plane_layout import input_planes
@@ -160,11 +161,14 @@ def widen(net: Path, variant: str, other_rules: bool, output: Path, replace: boo
     require_new(output, replace=replace)
     source = registry().net(spec, net)
     write_onnx(widened(source, spec, other_rules=other_rules), output)
+    left_out, new = differences(source, spec)
+    if left_out:
+        note(f"the spec does not have these planes of the net: {', '.join(left_out)}")
     print_facts(
         [
             ("variant", spec.variant),
             ("net", str(source)),
-            ("input planes", f"{len(input_planes(spec)):,}"),
+            ("input planes", f"{len(input_planes(spec)):,}, {len(new)} of them new to the net"),
             ("file", str(output)),
         ]
     )

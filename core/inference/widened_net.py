@@ -36,10 +36,10 @@ PASSED_ON = ("Cast", "Flatten", "Reshape")
 
 @dataclass(frozen=True)
 class _Source:
-    """Where weights of a plane come from."""
+    """Plane of the net that gives its weights to a plane of the spec."""
 
     index: int
-    """Plane of the net; -1: none."""
+    """-1: none, the weights are zero."""
     factor: float = 1.0
 
 
@@ -48,7 +48,7 @@ def widen(path: Path, spec: VariantSpec, *, other_rules: bool = False) -> bytes:
     some of its input planes, in any order.
 
     other_rules: the net may be of another variant with a board of the same size. Pieces are the same
-    if they have the same letter. Planes that the spec lacks are left out; other maxima of counts
+    if they have the same letter. Planes that the spec does not have are left out; other maxima of counts
     change the weights; a move that the net does not have begins with the weights of the most similar one.
 
     Raises DataError: damaged, without its spec, other rules or policy, a plane that `spec` does not
@@ -94,6 +94,16 @@ def widen(path: Path, spec: VariantSpec, *, other_rules: bool = False) -> bytes:
         metadata["net_config"] = config
     write_metadata(model, metadata)
     return serialised(model)
+
+
+def differences(path: Path, spec: VariantSpec) -> tuple[list[str], list[str]]:
+    """Return the names of input planes of a net that `spec` does not have, and of those that are new to the
+    net. Raises DataError for a damaged file."""
+    own = read_model_file(path).info.carried_spec
+    ours = {} if own is None else {_meaning(plane): plane.name for plane in input_planes(own)}
+    wanted = {_meaning(plane): plane.name for plane in input_planes(spec)}
+    left_out = [name for meaning, name in ours.items() if meaning not in wanted]
+    return left_out, [name for meaning, name in wanted.items() if meaning not in ours]
 
 
 # --- input -----------------------------------------------------------------------------------------
