@@ -68,11 +68,28 @@ def test_auto_measures_once_and_keeps_its_choice(small, measured, monkeypatch) -
     assert second.describe() == first.describe()
     assert log == [], "a choice made earlier is not news"
     assert first.precision == "fp32"
-    # another batch, another net, other cores: measured anew
+    # another batch, other cores: measured again
     make_evaluator(small.spec, small.onnx, batch=8)
     monkeypatch.setattr(auto, "processors", lambda: 1)
     assert make_evaluator(small.spec, small.onnx, batch=4).describe() == "onnx fp32, 1 thread"
     assert len(measured) == 2  # one core leaves one contender and nothing to measure
+
+
+def test_a_net_with_other_weights_needs_no_measurement(small, measured, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """The speed depends on the layers alone."""
+    make_evaluator(small.spec, small.onnx)
+    model = onnx.load(small.onnx)
+    del model.metadata_props[-1]  # its checksum
+    weight = next(w for w in model.graph.initializer if len(w.dims) == 4)
+    weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight) * 2, weight.name))
+    onnx.save(model, tmp_path / "taught.onnx")
+    make_evaluator(small.spec, tmp_path / "taught.onnx")
+    assert len(measured) == 1
+    conv = next(node for node in model.graph.node if node.op_type == "Conv")
+    conv.attribute.add().CopyFrom(onnx.helper.make_attribute("auto_pad", "NOTSET"))
+    onnx.save(model, tmp_path / "changed.onnx")
+    make_evaluator(small.spec, tmp_path / "changed.onnx")
+    assert len(measured) == 2, "other layers"
 
 
 def test_a_damaged_choice_is_made_again(small, measured) -> None:  # type: ignore[no-untyped-def]

@@ -119,7 +119,7 @@ def _make_saved(saved: SavedChoice, request: EvaluatorRequest, log: Log) -> Eval
 
 
 def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
-    """Choices to compare, and a digest of the net. Raises DataError if the model is unusable."""
+    """Choices to compare, and a digest of the net's layers. Raises DataError if the model is unusable."""
     from variant_ai.core.inference.backends import onnx_backend as onnx
 
     file, for_torch = _nets(request)
@@ -146,7 +146,7 @@ def _contenders(request: EvaluatorRequest) -> tuple[list[Choice], str]:
     if file is None and for_torch is not None and for_torch.is_file():
         file = read_model_file(for_torch)
     if file is not None:
-        return choices, file.digest()
+        return choices, file.layers_digest()
     return choices, hashlib.sha256(f"{for_torch}".encode()).hexdigest()
 
 
