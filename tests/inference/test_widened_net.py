@@ -19,6 +19,7 @@ from variant_ai.core.nets.restore import restore
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import VariantSpec, load_spec
 from variant_ai.core.spec.plane_layout import policy_planes
+from variant_ai.core.train.run.initial_weights import find_start
 from variant_ai.plugins import registry
 
 MORE = """spec: 1
@@ -131,6 +132,17 @@ def test_moves_and_counts_of_another_variant(tmp_path: Path) -> None:
     assert restore(start)(
         torch.zeros(1, *Encoder(spec).shape)
     )  # its layers are those that it names
+
+
+def test_a_training_names_the_way_from_another_variant() -> None:
+    """Only where the boards have the same size."""
+    start = find_start(registry().net(registry().variant("atomic"), Path("packaged")))
+    with pytest.raises(
+        DataError, match=r"for atomic, not for chess; `variant-ai nets widen --other"
+    ):
+        start.net(registry().variant("chess"))
+    with pytest.raises(DataError, match=r"for atomic, not for xiangqi$"):
+        start.net(registry().variant("xiangqi"))
 
 
 def test_planes_that_do_not_fit(tmp_path: Path) -> None:

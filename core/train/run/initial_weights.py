@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import ModelInfo
 from variant_ai.core.inference.model_file import read_model_file
 from variant_ai.core.nets.interface import NetConfig
@@ -39,7 +40,15 @@ class Start:
     def net(self, spec: VariantSpec) -> NetConfig:
         """The configuration of the net. Raises DataError if it is of another variant or encoding, or
         if it cannot be restored."""
-        self.info.require(spec)
+        try:
+            self.info.require(spec)
+        except DataError as error:
+            board = (spec.board.ranks, spec.board.files)
+            if self.info.variant == spec.variant or tuple(self.config.board) != board:
+                raise
+            raise DataError(
+                f"{error}; `variant-ai nets widen --other-rules` makes a net for {spec.variant} from its ONNX file"
+            ) from None
         if self.is_file:
             restore(self.path)  # raises before anything is written
         return self.config
