@@ -11,7 +11,6 @@ import click
 
 from variant_ai.cli.common.console import (
     FILE,
-    NetPath,
     examples,
     json_option,
     load_variant,
@@ -129,10 +128,10 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
         "variant-ai nets widen packaged -V mine.yaml -o wider.onnx",
         "variant-ai reinforce -V mine.yaml --from wider.onnx --minutes 60",
         "# begin a variant of chess with a net of chess",
-        "variant-ai nets widen chess.onnx -V mine.yaml --other-rules -o start.onnx",
+        "variant-ai nets widen chess -V mine.yaml --other-rules -o start.onnx",
     )
 )
-@click.argument("net", type=NetPath(), metavar="ONNX|packaged")
+@click.argument("net", metavar="ONNX|packaged|VARIANT")
 @variant_option(help="Spec with more input planes: a name, or the path of a YAML spec.")
 @click.option(
     "--other-rules",
@@ -141,15 +140,16 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
 )
 @output_option("The file to write.")
 @replace_option
-def widen(net: Path, variant: str, other_rules: bool, output: Path, replace: bool) -> None:
+def widen(net: str, variant: str, other_rules: bool, output: Path, replace: bool) -> None:
     """Give a net the input planes of another spec, with weights of zero for those that it never saw.
 
     The spec has the same rules and policy, and all planes of the net. The new net returns the same
     numbers as before, and can be trained further with the new planes.
 
-    With --other-rules the spec may be of another variant, which then starts with what the net learnt.
-    Pieces are the same if they have the same letter; input planes that the spec does not
-    have are left out; a move that the net does not have begins like the most similar one.
+    With --other-rules the spec may be of another variant, which then starts with what the net learnt;
+    the name of a variant stands for the net that comes with it. Pieces are the same if they have the
+    same letter; input planes that the spec does not have are left out; a move that the net does not
+    have begins like the most similar one.
     """
     from variant_ai.core.inference.widened_net import differences
     from variant_ai.core.inference.widened_net import widen as widened
@@ -159,7 +159,9 @@ def widen(net: Path, variant: str, other_rules: bool, output: Path, replace: boo
 
     spec = load_variant(variant)
     require_new(output, replace=replace)
-    source = registry().net(spec, net)
+    other = registry().variants.get(net)
+    named = other.model if other is not None and not Path(net).is_file() else None
+    source = registry().net(spec, Path(net)) if named is None else named
     write_onnx(widened(source, spec, other_rules=other_rules), output)
     left_out, new = differences(source, spec)
     if left_out:

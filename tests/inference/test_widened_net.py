@@ -76,6 +76,7 @@ def test_a_variant_starts_with_the_net_of_another(tmp_path: Path) -> None:
     text = "spec: 1\nextends: minixiangqi\nvariant: hurried\nrules: {no_progress: {plies: 40}}\n"
     spec = written(tmp_path, text)
     words = ["nets", "widen", str(packaged()), "-V", str(tmp_path / "more.yaml"), "-o"]
+    words[2] = "minixiangqi"  # its packaged net
     refused = CliRunner().invoke(cli, [*words, str(tmp_path / "a.onnx")])
     assert refused.exit_code == 1 and "--other-rules" in refused.output
     done = CliRunner().invoke(cli, [*words, str(tmp_path / "a.onnx"), "--other-rules"])
