@@ -228,14 +228,14 @@ def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, i
 
 def _shape_of_weight(data: mmap.mmap, start: int, end: int) -> bytes:
     """Name, type and dimensions of a weight; everything if it is of integers that set up a layer."""
-    told = [
+    found = [
         (number, data[first:last])
         for number, _, first, last in _fields(data, start, end)
         if number in (_DIMENSIONS, _TYPE, _NAME)
     ]
-    if (_TYPE, bytes([_INT64])) in told:
+    if (_TYPE, bytes([_INT64])) in found:
         return data[start:end]
-    return b"".join(content for _, content in told)
+    return b"".join(content for _, content in found)
 
 
 def _key_and_value(data: mmap.mmap, start: int, end: int) -> tuple[str, str]:
