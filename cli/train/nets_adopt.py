@@ -146,22 +146,24 @@ def widen(net: str, variant: str, other_rules: bool, output: Path, replace: bool
     The spec has the same rules and policy, and all planes of the net. The new net returns the same
     numbers as before, and can be trained further with the new planes.
 
-    With --other-rules the spec may be of another variant, which then starts with what the net learnt;
-    the name of a variant stands for the net that comes with it. Pieces are the same if they have the
-    same letter; input planes that the spec does not have are left out; a move that the net does not
-    have begins like the most similar one.
+    With --other-rules the spec may be of another variant, whose training then starts from these weights.
+    NET may be the name of a variant: that is the net that comes with it. Pieces are the same if they
+    have the same letter; input planes that the spec does not have are left out; a move that the net does
+    not have begins like the most similar one.
     """
     from variant_ai.core.inference.widened_net import differences
     from variant_ai.core.inference.widened_net import widen as widened
     from variant_ai.core.nets.onnx_files import write_onnx
+    from variant_ai.core.spec.catalogue import PACKAGED
     from variant_ai.core.spec.plane_layout import input_planes
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
     require_new(output, replace=replace)
-    other = registry().variants.get(net)
-    named = other.model if other is not None and not Path(net).is_file() else None
-    source = registry().net(spec, Path(net)) if named is None else named
+    if net in registry().variants and not Path(net).is_file():
+        source = registry().net(registry().variant(net), Path(PACKAGED))
+    else:
+        source = registry().net(spec, Path(net))
     write_onnx(widened(source, spec, other_rules=other_rules), output)
     left_out, new = differences(source, spec)
     if left_out:

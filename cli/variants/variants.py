@@ -70,7 +70,7 @@ def _variants() -> list[dict[str, Any]]:
             "name": name,
             **dict.fromkeys(("title", "board", "pieces", "rules")),
             "plugin": entry.plugin,
-            "net": entry.model if entry.model and entry.model.exists() else None,
+            "net": None,
             "sample": entry.sample if entry.sample and entry.sample.exists() else None,
             "spec": entry.path,
             "hash": None,
@@ -88,6 +88,7 @@ def _variants() -> list[dict[str, Any]]:
                 "board": f"{spec.board.files}×{spec.board.ranks}",
                 "pieces": len(spec.pieces),
                 "rules": spec.rules.engine,
+                "net": next((path for path in registry().net_paths(spec) if path.exists()), None),
                 "hash": spec_hash(spec),
             }
         rows.append(row)

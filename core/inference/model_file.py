@@ -72,8 +72,8 @@ class ModelFile:
         return found.hexdigest()
 
     def layers_digest(self) -> str:
-        """Return the sha256 of the layers without their weights, 64 hex digits: equal for nets that differ
-        only in what they learnt, which are equally fast."""
+        """Return the sha256 of the layers without their weights, 64 hex digits: equal for nets that
+        differ only in their weights. These are equally fast."""
         found = hashlib.sha256()
         with (
             self.path.open("rb") as file,

@@ -62,8 +62,8 @@ def widen(path: Path, spec: VariantSpec, *, other_rules: bool = False) -> bytes:
     same = own.variant == spec.variant and rules_hash(own) == rules_hash(spec)
     if not same and not other_rules:
         raise DataError(
-            f"{path} is a net for {own.variant} with other rules than {spec.variant}; --other-rules lets "
-            "it begin with what it learnt there"
+            f"{path} is a net for {own.variant} with other rules than {spec.variant}; accept that "
+            "with --other-rules"
         )
     file.info.require(own)
     board, ours = own.board, spec.board

@@ -233,6 +233,7 @@ def test_games_begin_with_openings_of_a_file(
         assert games and all(game.startswith("startpos moves c1c2 a4a3 ") for game in games)
 
 
+@pytest.mark.slow
 def test_other_commands_read_the_files_of_a_run(done: Path, tmp_path: Path) -> None:
     store = done / "games" / "000002.store"
     shown = run("store", "show", store)

@@ -75,8 +75,9 @@ def test_a_variant_starts_with_the_net_of_another(tmp_path: Path) -> None:
     """One with other rules, on the same board and with the same moves."""
     text = "spec: 1\nextends: minixiangqi\nvariant: hurried\nrules: {no_progress: {plies: 40}}\n"
     spec = written(tmp_path, text)
-    words = ["nets", "widen", str(packaged()), "-V", str(tmp_path / "more.yaml"), "-o"]
-    words[2] = "minixiangqi"  # its packaged net
+    words = ["nets", "widen", "minixiangqi", "-V", str(tmp_path / "more.yaml"), "-o"]
+    missing = ["nets", "widen", "capablanca", *words[3:], str(tmp_path / "a.onnx")]
+    assert "capablanca" in CliRunner().invoke(cli, missing).output
     refused = CliRunner().invoke(cli, [*words, str(tmp_path / "a.onnx")])
     assert refused.exit_code == 1 and "--other-rules" in refused.output
     done = CliRunner().invoke(cli, [*words, str(tmp_path / "a.onnx"), "--other-rules"])
@@ -130,12 +131,10 @@ def test_moves_and_counts_of_another_variant(tmp_path: Path) -> None:
         place = places[plane.name.replace("=K", "=N")]
         np.testing.assert_allclose(ours[plane.index], theirs[place], atol=1e-4)
     assert policy_planes(spec) != policy_planes(seen)
-    assert restore(start)(
-        torch.zeros(1, *Encoder(spec).shape)
-    )  # its layers are those that it names
+    assert restore(start)(torch.zeros(1, *Encoder(spec).shape))  # its configuration fits its layers
 
 
-def test_a_training_names_the_way_from_another_variant() -> None:
+def test_a_training_names_the_command_for_another_variant() -> None:
     """Only where the boards have the same size."""
     start = find_start(registry().net(registry().variant("atomic"), Path("packaged")))
     with pytest.raises(
