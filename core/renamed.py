@@ -151,7 +151,12 @@ _MOVED = (
     (
         "core.engine",
         "core.engine",
-        "player=engine searcher=running_search control=search_signals models=packaged_nets workshop=engine_builder table=current_game lines=line_io replay=protocol_log service=json_service inbox=search_signals command_queue=search_signals loading=running_search",
+        "player=engine models=packaged_nets workshop=engine_builder table=current_game lines=line_io replay=protocol_log service=json_service",
+    ),
+    (
+        "core.engine",
+        "core.engine.go",
+        "running_search search_signals searcher=running_search control=search_signals inbox=search_signals command_queue=search_signals loading=background_loader",
     ),
     (
         "core.engine",

@@ -16,9 +16,9 @@ from protocol_client import Client, FakeBuilder, best, hello, last_search
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.engine import loading_progress
-from variant_ai.core.engine import running_search as loading
-from variant_ai.core.engine import running_search as searcher_module
 from variant_ai.core.engine import session as session_module
+from variant_ai.core.engine.go import background_loader as loading
+from variant_ai.core.engine.go import running_search as searcher_module
 from variant_ai.core.engine.line_io import InputLine, LineWriter
 from variant_ai.core.engine.protocols.engine_options import Option
 from variant_ai.core.engine.protocols.uci import Dialect, Identity

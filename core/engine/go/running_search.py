@@ -1,28 +1,24 @@
-"""One running search: the limits of a `go`, its clock, and the time when it must stop.
+"""One running search, and the time when it must stop.
 
 `Search.run` blocks the working thread. A second thread, the `_SearchTimer`, watches the clock and
 the client's signals (`SearchSignals`) and calls `Search.stop`. It repeats the call until the search
 has ended, because a stop before the search has begun has no effect.
-
-`BackgroundLoader` loads a search while a clock already runs.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from variant_ai.core.engine.commands import Go
-from variant_ai.core.engine.search_signals import SearchSignals
+from variant_ai.core.engine.go.search_signals import SearchSignals
+from variant_ai.core.engine.go.search_task import SearchTask
 
 if TYPE_CHECKING:
     from variant_ai.core.search.interface import BaseSearch
-    from variant_ai.core.search.move.clock import Budget, Clock, TimeManager
+    from variant_ai.core.search.move.clock import Budget, TimeManager
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.report import Report
 
@@ -34,166 +30,7 @@ less than the time."""
 LATE_START = 0.25
 """Seconds. A search that begins later than this after its `go` waited for something that is loaded
 once; its clock is not used to measure the lag."""
-LOOK_EVERY = 0.05
-"""Seconds between two checks of a loader."""
-LATE_FOR_POLICY = 2.0
-"""Seconds that a move for a fixed time may be late, if it would otherwise be any legal move."""
-LOADING_SHARE = 0.25
-"""Share of the clock that may be spent, once, on loading a net."""
 NEVER = math.inf
-
-
-@dataclass(frozen=True)
-class SearchTask:
-    """A `go` with everything that its search depends on."""
-
-    go: Go
-    number: int
-    at: float
-    """Time when its line was read, by perf_counter."""
-    side: int
-    """Colour to move."""
-    ply: int
-    """Plies of the game before the move."""
-    legal_moves: int
-    """Number of moves to choose from."""
-    allowed: tuple[int, ...] | None = None
-    """The only moves to search; None: all."""
-    multipv: int = 1
-    node_limit: int | None = None
-    """Limit of the options, in addition to that of the `go`."""
-    fixed_movetime: float | None = None
-    """Seconds for every move, instead of the clock."""
-    overhead: float = 0.02
-
-    @property
-    def own_moves(self) -> int:
-        """Moves that the player has made in the game."""
-        return self.ply // 2
-
-    @property
-    def clock(self) -> Clock | None:
-        """Clock of the player to move, None without one."""
-        from variant_ai.core.search.move.clock import Clock
-
-        index = 0 if self.go.relative else self.side
-        left = self.go.times[index]
-        if left is None or self.fixed_movetime is not None:
-            return None
-        moves = self.go.moves_to_go
-        return Clock(
-            left,
-            max(self.go.increments[index] or 0.0, 0.0),
-            moves if moves is not None and moves > 0 else None,
-            max(self.go.byoyomi or 0.0, 0.0),
-        )
-
-    @property
-    def movetime(self) -> float | None:
-        """Seconds for this move: those of `movetime` less `Move Overhead` (at most a tenth), otherwise those of
-        the option `Fixed_Movetime`; None without either."""
-        given = self.go.movetime
-        if given is None and self.fixed_movetime is not None and not self.go.infinite:
-            return self.fixed_movetime
-        if given is None:
-            return None
-        return max(given - min(self.overhead, given / 10), 0.0)
-
-    @property
-    def nodes(self) -> int | None:
-        limits = [n for n in (self.go.nodes, self.node_limit) if n is not None]
-        return max(min(limits), 1) if limits else None
-
-    @property
-    def has_limit(self) -> bool:
-        """True if the search ends by itself once its clock runs."""
-        go = self.go
-        given = (go.depth, self.nodes, self.movetime, go.mate, self.clock)
-        return any(limit is not None for limit in given)
-
-
-# --- loading while a clock runs --------------------------------------------------------------------
-
-
-def loading_deadlines(
-    task: SearchTask, manager: TimeManager, signals: SearchSignals
-) -> tuple[float, float]:
-    """Return two times by perf_counter: if the search is still loading, the first choice of the policy
-    is played from the first on, any legal move from the second on. NEVER: no time limit runs yet."""
-    begins: float | None = task.at
-    if task.go.waits:
-        begins = None if task.go.infinite else signals.ponder_hit_time(task.number)
-    policy = last = NEVER
-    if begins is None:
-        return policy, last
-    if task.movetime is not None:
-        policy = begins + task.movetime
-        last = policy + LATE_FOR_POLICY
-    if task.clock is not None:
-        maximum = manager.budget(task.clock, task.own_moves).maximum
-        policy = min(policy, begins + maximum)
-        last = min(last, begins + max(maximum, LOADING_SHARE * task.clock.remaining))
-    return policy, last
-
-
-class BackgroundLoader:
-    """Runs one function in a thread that a `go` can stop waiting for. Used by the working thread."""
-
-    def __init__(self, signals: SearchSignals) -> None:
-        self._signals = signals
-        self._thread: threading.Thread | None = None
-
-    @property
-    def is_busy(self) -> bool:
-        """True if a function was started and `finish` has not waited for it."""
-        return self._thread is not None
-
-    def load(self, make: Callable[[], object], until: Callable[[], float], number: int) -> bool:
-        """Start `make`, or continue to wait for it. Return True if it has ended in time.
-
-        until: returns the time when to stop waiting (perf_counter); called repeatedly. number: of
-        the `go`; its stop also ends the waiting. Errors of `make` are ignored: its next caller
-        will see them.
-        """
-        changed = self._signals.changed
-        if self._thread is None:
-
-            def run() -> None:
-                with contextlib.suppress(Exception):
-                    make()
-                with changed:
-                    changed.notify_all()
-
-            self._thread = threading.Thread(target=run, name="loader", daemon=True)
-            self._thread.start()
-        with changed:
-            while self._thread.is_alive() and not self._signals.is_stopped(number):
-                left = until() - time.perf_counter()
-                if left <= 0:
-                    break
-                changed.wait(min(left, LOOK_EVERY))
-        return not self._thread.is_alive()
-
-    def finish(self) -> None:
-        """Wait until the function has ended; without effect in the thread that runs it."""
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
-            self._thread = None
-
-
-def has_time_to_look(task: SearchTask, manager: TimeManager, seconds: float) -> bool:
-    """Return True if there is time for one evaluation of `seconds`: always if the clock leaves time for a
-    search, otherwise if it takes at most the share TARGET_CAP of the remaining time."""
-    from variant_ai.core.search.move.clock import TARGET_CAP
-
-    clock = None if task.go.waits else task.clock
-    if clock is None or manager.pace(clock, task.own_moves) != "at once":
-        return True
-    return seconds <= TARGET_CAP * (clock.remaining + clock.byoyomi - manager.overhead)
-
-
-# --- searching -------------------------------------------------------------------------------------
 
 
 def run_search(

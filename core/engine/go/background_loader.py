@@ -1,0 +1,102 @@
+"""Loading of rules, net and search while a clock already runs: how long a `go` waits for it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from variant_ai.core.engine.go.search_signals import SearchSignals
+from variant_ai.core.engine.go.search_task import SearchTask
+
+if TYPE_CHECKING:
+    from variant_ai.core.search.move.clock import TimeManager
+
+LOOK_EVERY = 0.05
+"""Seconds between two checks of a loader."""
+LATE_FOR_POLICY = 2.0
+"""Seconds that a move for a fixed time may be late, if it would otherwise be any legal move."""
+LOADING_SHARE = 0.25
+"""Share of the clock that may be spent, once, on loading a net."""
+NEVER = math.inf
+
+
+def loading_deadlines(
+    task: SearchTask, manager: TimeManager, signals: SearchSignals
+) -> tuple[float, float]:
+    """Return two times by perf_counter: if the search is still loading, the first choice of the policy
+    is played from the first on, any legal move from the second on. NEVER: no time limit runs yet."""
+    begins: float | None = task.at
+    if task.go.waits:
+        begins = None if task.go.infinite else signals.ponder_hit_time(task.number)
+    policy = last = NEVER
+    if begins is None:
+        return policy, last
+    if task.movetime is not None:
+        policy = begins + task.movetime
+        last = policy + LATE_FOR_POLICY
+    if task.clock is not None:
+        maximum = manager.budget(task.clock, task.own_moves).maximum
+        policy = min(policy, begins + maximum)
+        last = min(last, begins + max(maximum, LOADING_SHARE * task.clock.remaining))
+    return policy, last
+
+
+class BackgroundLoader:
+    """Runs one function in a thread that a `go` can stop waiting for. Used by the working thread."""
+
+    def __init__(self, signals: SearchSignals) -> None:
+        self._signals = signals
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """True if a function was started and `finish` has not waited for it."""
+        return self._thread is not None
+
+    def load(self, make: Callable[[], object], until: Callable[[], float], number: int) -> bool:
+        """Start `make`, or continue to wait for it. Return True if it has ended in time.
+
+        until: returns the time when to stop waiting (perf_counter); called repeatedly. number: of
+        the `go`; its stop also ends the waiting. Errors of `make` are ignored: its next caller
+        will see them.
+        """
+        changed = self._signals.changed
+        if self._thread is None:
+
+            def run() -> None:
+                with contextlib.suppress(Exception):
+                    make()
+                with changed:
+                    changed.notify_all()
+
+            self._thread = threading.Thread(target=run, name="loader", daemon=True)
+            self._thread.start()
+        with changed:
+            while self._thread.is_alive() and not self._signals.is_stopped(number):
+                left = until() - time.perf_counter()
+                if left <= 0:
+                    break
+                changed.wait(min(left, LOOK_EVERY))
+        return not self._thread.is_alive()
+
+    def finish(self) -> None:
+        """Wait until the function has ended; without effect in the thread that runs it."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+            self._thread = None
+
+
+def has_time_to_look(task: SearchTask, manager: TimeManager, seconds: float) -> bool:
+    """Return True if there is time for one evaluation of `seconds`: always if the clock leaves time for a
+    search, otherwise if it takes at most the share TARGET_CAP of the remaining time."""
+    from variant_ai.core.search.move.clock import TARGET_CAP
+
+    clock = None if task.go.waits else task.clock
+    if clock is None or manager.pace(clock, task.own_moves) != "at once":
+        return True
+    return seconds <= TARGET_CAP * (clock.remaining + clock.byoyomi - manager.overhead)
