@@ -49,7 +49,6 @@ from variant_ai.core.rules.position import (
 
 Planes = NDArray[np.float32]
 Moves = NDArray[np.int32]
-Actions = NDArray[np.int64]
 
 
 @njit

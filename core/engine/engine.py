@@ -212,8 +212,8 @@ class Engine:
     ) -> Answer:
         """A move without a search: the first choice of the policy if there is one, and no score.
 
-        report: of a search whose time was over before the net saw the position; the first choice takes one
-        evaluation more, unless `may_look` is False. None: the search is still loading.
+        report: of a search whose time was over before the net saw the position; asking for the
+        first choice costs one more evaluation, unless `may_look` is False. None: the search is still loading.
         """
         from variant_ai.core.search.report import Report
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
@@ -81,9 +82,8 @@ def compile_settings(spec: VariantSpec, params: SearchParams) -> Settings:
     s["check_loses"] = rule.perpetual_check == "loss"
     s["chase_loses"] = rule.perpetual_chase != "none"
     s["idle"] = ("draw", "loss of first player", "loss of mover").index(rule.otherwise)
-    total = np.arange(TABLED, dtype=np.float64)
-    s["explore"] = exploration(params, total) * np.sqrt(total)
-    s["divisor"] = divisor(params, total)
+    s["explore"] = [exploration(s, float(total)) for total in range(TABLED)]
+    s["divisor"] = [divisor(s, float(total)) for total in range(TABLED)]
     for symbol in params.piece_gains:
         if symbol not in spec.pieces:
             raise UnknownNameError("piece", symbol, spec.pieces)
@@ -102,15 +102,15 @@ def gain_of(spec: VariantSpec, piece: PieceType, gains: Mapping[str, float]) -> 
     return (gain + gains.get(spec.hands.order[piece.hand], 0.0)) / 2
 
 
-def exploration(params: SearchParams, total: NDArray[np.float64]) -> NDArray[np.float64]:
-    """c(s) for sums of edge visits ([CrazyAra-preprint] eq. 3)."""
-    base = params.cpuct_base
-    return np.log((total + base + 1.0) / base) + params.cpuct_init
+def exploration(s: Any, total: float) -> float:
+    """c(s) sqrt(N(s)) for a sum of edge visits ([CrazyAra-preprint] eq. 2, 3). s: record SETTINGS."""
+    base = s["cpuct_base"]
+    return float((math.log((total + base + 1.0) / base) + s["cpuct_init"]) * math.sqrt(total))
 
 
-def divisor(params: SearchParams, total: NDArray[np.float64]) -> NDArray[np.float64]:
-    """u_divisor(s) for sums of edge visits ([CrazyAra-preprint] eq. 11), or the constant."""
-    if params.u_divisor != "adaptive":
-        return np.full_like(total, params.u_divisor)
-    low, high = params.u_min, params.u_init
-    return low - np.exp(-total / params.u_base) * (low - high)
+def divisor(s: Any, total: float) -> float:
+    """u_divisor(s) for a sum of edge visits ([CrazyAra-preprint] eq. 11), or the constant."""
+    if s["u_divisor"] != ADAPTIVE:
+        return float(s["u_divisor"])
+    low = s["u_min"]
+    return float(low - math.exp(-total / s["u_base"]) * (low - s["u_init"]))

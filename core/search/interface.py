@@ -70,7 +70,7 @@ class BaseSearch(Closing, ABC):
 
     def judge_chases(self, on: bool) -> None:
         """Judge perpetual chases, if the rules know them, or treat them as ordinary repetitions.
-        A search that plays no lines has nothing to do."""
+        A search that follows no lines need not override this."""
 
     # --- the search ------------------------------------------------------------------------------
 

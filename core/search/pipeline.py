@@ -31,8 +31,6 @@ class Job:
     answer: Evaluation | None = None
     error: BaseException | None = None
     done: threading.Event = field(default_factory=threading.Event)
-    seconds: float = 0.0
-    """Time of the evaluation."""
     abandoned: bool = False
     """True if the result is not needed: the batch is skipped if its evaluation has not started."""
 
@@ -64,12 +62,10 @@ class EvaluatorThread:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             if not job.abandoned:
-                begun = time.perf_counter()
                 try:
                     job.answer = self.evaluator.evaluate(job.planes)
                 except BaseException as error:  # raised again in the tree thread
                     job.error = error
-                job.seconds = time.perf_counter() - begun
             job.done.set()
             with self._wake:
                 self._wake.notify_all()

@@ -169,7 +169,7 @@ class Report:
 
 @dataclass
 class Phases:
-    """Time that a search spent in its phases, in seconds of the tree thread unless stated otherwise."""
+    """Time that a search spent in its phases, in seconds of the tree thread."""
 
     fill: float = 0.0
     """Collecting leaves: selection, rules and encoding."""
@@ -177,8 +177,6 @@ class Phases:
     """Priors, expansion and backup."""
     wait: float = 0.0
     """Waiting for the evaluator."""
-    network: float = 0.0
-    """Evaluation, in seconds of the evaluator threads."""
     batches: int = 0
     """Number of evaluated batches."""
     rows: int = 0

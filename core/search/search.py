@@ -458,7 +458,6 @@ class Search(BaseSearch):
             self._knows_draws = draws is not None
             self.tree.complete(pending.batch, 0, rows, answer.value, answer.policy, draws)
         self.phases.complete += time.perf_counter() - begun
-        self.phases.network += job.seconds
         self.phases.batches += 1
         self.phases.rows += rows
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds the rooms: `core/`, `specs/`, `variants/`."""
 SPECS = ROOT / "specs"
 NETS = ROOT / "variants" / "nets"
-"""Nets that were learnt by self-play; README.md there is their card."""
+"""Nets of the variants without a folder of their own; README.md there is their card."""
 SPEC_SUFFIXES = (".yaml", ".yml")
 PACKAGED = "packaged"
 """Name for the net that comes with a variant, accepted wherever a net is given."""

@@ -1,6 +1,6 @@
 """The torch evaluator: checkpoints of a training and the ONNX files made of them, on CPU or GPU.
 
-torch is imported when an evaluator is made, here and in `torch_graphs.py` alone of this room.
+torch is imported when an evaluator is made.
 """
 
 from __future__ import annotations

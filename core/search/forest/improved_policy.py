@@ -35,6 +35,12 @@ def move_value(g: Arrays, s: Settings, slot: Number) -> float:
 
 
 @borrowing
+def value_or(g: Arrays, s: Settings, slot: Number, mix: float) -> float:
+    """Value of a move as `move_value`, or `mix` if it was not visited."""
+    return move_value(g, s, slot) if g.slots[slot]["visits"] > 0 else mix
+
+
+@borrowing
 def is_lost(g: Arrays, s: Settings, slot: Number) -> Truth:
     """Return True if the move of a slot is proven to lose."""
     edge = g.slots[slot]
@@ -97,9 +103,7 @@ def select_improved(g: Arrays, s: Settings, node: Number) -> Number:
     greatest = -np.inf
     rest = 1.0
     for e in range(opened):
-        q = mix
-        if g.slots[slots + e]["visits"] > 0:
-            q = move_value(g, s, slots + e)
+        q = value_or(g, s, slots + e, mix)
         greatest = max(greatest, factor * (q - low))
         rest -= np.float64(decode_prior(g.priors[priors + e]))
     untried = factor * (mix - low)
@@ -110,9 +114,7 @@ def select_improved(g: Arrays, s: Settings, node: Number) -> Number:
         rest = 0.0
     total = rest * math.exp(untried - greatest)
     for e in range(opened):
-        q = mix
-        if g.slots[slots + e]["visits"] > 0:
-            q = move_value(g, s, slots + e)
+        q = value_or(g, s, slots + e, mix)
         p = np.float64(decode_prior(g.priors[priors + e]))
         total += p * math.exp(factor * (q - low) - greatest)
     share = 1.0 / np.float64(record["visits"])
@@ -122,9 +124,7 @@ def select_improved(g: Arrays, s: Settings, node: Number) -> Number:
         if is_lost(g, s, slots + e):
             continue
         n = np.int64(g.slots[slots + e]["visits"])
-        q = mix
-        if n > 0:
-            q = move_value(g, s, slots + e)
+        q = value_or(g, s, slots + e, mix)
         p = np.float64(decode_prior(g.priors[priors + e]))
         score = p * math.exp(factor * (q - low) - greatest) / total - n * share
         if score > best:
@@ -158,8 +158,7 @@ def improved_policy(g: Arrays, s: Settings, node: Number, p: NDArray[np.float64]
         if e < opened:
             if is_lost(g, s, slots + e):
                 lost += 1
-            if g.slots[slots + e]["visits"] > 0:
-                q = move_value(g, s, slots + e)
+            q = value_or(g, s, slots + e, mix)
         p[e] = logit + factor * (q - low)
         greatest = max(greatest, p[e])
     total = 0.0
@@ -177,8 +176,5 @@ def improved_policy(g: Arrays, s: Settings, node: Number, p: NDArray[np.float64]
     value = 0.0
     for e in range(count):
         p[e] /= total
-        q = mix
-        if e < opened and g.slots[slots + e]["visits"] > 0:
-            q = move_value(g, s, slots + e)
-        value += p[e] * q
+        value += p[e] * (value_or(g, s, slots + e, mix) if e < opened else mix)
     return 2.0 * value - 1.0

@@ -23,8 +23,8 @@ from variant_ai.core.search.forest.forest_arrays import Choice, Forest
 from variant_ai.core.search.forest.improved_policy import (
     improved_policy,
     is_lost,
-    move_value,
     sigma_terms,
+    value_or,
 )
 from variant_ai.core.search.forest.random_numbers import gamma, gumbel, uniform
 from variant_ai.core.search.tree.nodes import (
@@ -144,7 +144,7 @@ def halving_edge(s: Settings, f: Forest, g: Arrays, i: Number, root: Number) -> 
         if is_lost(g, s, slots + e):
             continue
         n = np.int64(g.slots[slots + e]["visits"])
-        q = move_value(g, s, slots + e) if n > 0 else mix
+        q = value_or(g, s, slots + e, mix)
         score = root_score(f, g, i, np.int64(e), low, factor, q)
         if n == wanted and score > best:
             best = score
@@ -332,8 +332,7 @@ def chosen_edge(
             if is_lost(g, s, slots + e):
                 continue
             visits = np.int64(g.slots[slots + e]["visits"])
-            if visits > 0:
-                q = move_value(g, s, slots + e)
+            q = value_or(g, s, slots + e, mix)
         if visits < most:
             continue
         score = root_score(f, g, i, np.int64(e), low, factor, q)

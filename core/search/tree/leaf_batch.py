@@ -126,9 +126,7 @@ def fill(
             break
         for k in range(row):
             node = np.int64(b.leaves[k])
-            expand_uniform(
-                t, s, g, node, b.positions, k, scratch.expander, scratch.checks, scratch.trial
-            )
+            expand_uniform(t, s, g, node, b.positions, k, scratch)
             finish_row(s, g, b, np.int64(k))
         row = np.int64(0)
         solved = g.nodes[root]["proof"] != UNPROVEN
@@ -197,13 +195,10 @@ def complete(
             b.positions,
             row,
             logits,
-            row,
             value,
             draw,
             b.move_gains,
-            scratch.expander,
-            scratch.checks,
-            scratch.trial,
+            scratch,
         ):
             return np.int64(row)
         finish_row(s, g, b, row)

@@ -7,34 +7,23 @@ most 2**-12. Code 0 means 2**-31, which makes no difference from 0 in a search.
 from __future__ import annotations
 
 import math
-from typing import Annotated, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoding_kernels import action_of
 from variant_ai.core.encoding.encoding_tables import PolicyTables
-from variant_ai.core.jit import Number, Truth, array, borrowing
+from variant_ai.core.jit import Number, Truth, borrowing
 from variant_ai.core.jit.arrays import Floats2D
-from variant_ai.core.rules.kernel.giving_check import CheckWork, checks_into
-from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
+from variant_ai.core.rules.kernel.giving_check import checks_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.nodes import OPEN, Arrays, bring_best, first_move, first_prior
+from variant_ai.core.search.tree.working_memory import Scratch
 
 _SHIFT = 12
 _OFFSET = 96 << 11
-
-EXPANDER = np.dtype(
-    [
-        ("p", "f8", (MAX_MOVES,)),  # probabilities of the legal moves
-        ("gives", "u1", (MAX_MOVES,)),  # 1 if the move gives check
-    ],
-    align=True,
-)
-"""Scratch memory of expansion."""
-Expander: TypeAlias = Annotated[NDArray[np.void], array(EXPANDER)]
 
 
 @borrowing
@@ -67,19 +56,16 @@ def expand_node(
     p: Position,
     i: Number,
     logits: Floats2D,
-    j: Number,
     value: float,
     draw: float,
     gains: Floats2D,
-    scratch: Expander,
-    work: CheckWork,
-    trial: Position,
+    scratch: Scratch,
 ) -> Truth:
-    """Expand a node with the evaluation of position i: `logits[j]`, value and draw probability.
+    """Expand a node with the evaluation of position i: `logits[i]`, value and draw probability.
 
     The softmax is over the legal moves alone; logits of other actions are not read.
 
-    gains: material that each move wins or loses (`look_ahead/material.py`), in logits; row j is read if
+    gains: material that each move wins or loses (`look_ahead/material.py`), in logits; row i is read if
     the settings look for material.
 
     Returns False, and leaves the node unchanged, if the evaluation is not a number. `action_table`
@@ -88,7 +74,7 @@ def expand_node(
     record = g.nodes[node]
     n = np.int64(record["count"])
     first = first_move(node, n)
-    probabilities = scratch[0]["p"]
+    probabilities = scratch.expander[0]["p"]
     greatest = -np.inf
     for k in range(n):
         index = action_of(a, p, i, np.int64(g.moves[first + k]))
@@ -97,7 +83,7 @@ def expand_node(
             action = np.int64(action_table[index])
         logit = -np.inf
         if action >= 0:
-            logit = np.float64(logits[j, action])
+            logit = np.float64(logits[i, action])
             if math.isnan(logit):
                 return False
         probabilities[k] = logit
@@ -114,7 +100,7 @@ def expand_node(
         weight = s[0]["material_prior"] * s[0]["node_temperature"]
         greatest = -np.inf
         for k in range(n):
-            probabilities[k] += weight * gains[j, k]
+            probabilities[k] += weight * gains[i, k]
             greatest = max(greatest, probabilities[k])
     total = 0.0
     for k in range(n):
@@ -124,7 +110,7 @@ def expand_node(
         return False
     for k in range(n):
         probabilities[k] /= total
-    write_priors(t, s, g, node, p, i, scratch, work, trial)
+    write_priors(t, s, g, node, p, i, scratch)
     record["value"] = min(max(value, -1.0), 1.0)
     record["q"] = record["value"]
     record["draw"] = min(max(draw, 0.0), 1.0)
@@ -141,18 +127,16 @@ def expand_uniform(
     node: Number,
     p: Position,
     i: Number,
-    scratch: Expander,
-    work: CheckWork,
-    trial: Position,
+    scratch: Scratch,
 ) -> None:
     """Expand a node for the uniform evaluator: equal priors, value 0."""
     record = g.nodes[node]
     n = np.int64(record["count"])
-    probabilities = scratch[0]["p"]
+    probabilities = scratch.expander[0]["p"]
     if s[0]["enhance_checks"] and n * s[0]["enhance_threshold"] > 1.0:
         for k in range(n):
             probabilities[k] = 1.0 / n
-        write_priors(t, s, g, node, p, i, scratch, work, trial)
+        write_priors(t, s, g, node, p, i, scratch)
     else:
         first = first_prior(node)
         code = encode_prior(1.0 / n)
@@ -170,19 +154,17 @@ def write_priors(
     node: Number,
     p: Position,
     i: Number,
-    scratch: Expander,
-    work: CheckWork,
-    trial: Position,
+    scratch: Scratch,
 ) -> None:
     """Enhance checks ([CrazyAra-preprint] eq. 12), then write the node's priors, the best in front."""
     record = g.nodes[node]
     n = np.int64(record["count"])
     first = first_move(node, n)
     to_prior = first_prior(node)
-    probabilities = scratch[0]["p"]
+    probabilities = scratch.expander[0]["p"]
     if s[0]["enhance_checks"]:
-        gives = scratch[0]["gives"]
-        if checks_into(t, p, i, g.moves, first, n, work, trial, gives) > 0:
+        gives = scratch.expander[0]["gives"]
+        if checks_into(t, p, i, g.moves, first, n, scratch.checks, scratch.trial, gives) > 0:
             greatest = 0.0
             for k in range(n):
                 greatest = max(greatest, probabilities[k])

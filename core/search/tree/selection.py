@@ -9,20 +9,19 @@ first of them can be chosen; see `nodes.py`. Pending visits count as virtual los
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, borrowing, inlined
 from variant_ai.core.search.compiled_settings import (
-    ADAPTIVE,
     CATCH_UP,
     DRAW,
     LOSS,
     LOST_VISIT,
     TABLED,
     Settings,
+    divisor,
+    exploration,
 )
 from variant_ai.core.search.tree.nodes import (
     REPEATS,
@@ -36,6 +35,9 @@ from variant_ai.core.search.tree.nodes import (
 from variant_ai.core.search.tree.priors import decode_prior
 
 NO_EDGE = -1
+
+_exploration = inlined(exploration)
+_divisor = inlined(divisor)
 
 
 @borrowing
@@ -72,26 +74,20 @@ def unvisited_value(g: Arrays, s: Settings, node: Number) -> Number:
 
 @inlined
 def exploration_factor(s: Settings, total: Number) -> Number:
-    """c(s) sqrt(N(s)) for a sum of visits ([CrazyAra-preprint] eq. 2, 3); `compiled_settings.exploration`
-    makes the table."""
+    """c(s) sqrt(N(s)) for a sum of visits, from the table or by its formula."""
     whole = np.int64(total)
     if 0 <= whole < TABLED and whole == total:
         return np.float64(s[0]["explore"][whole])
-    base = s[0]["cpuct_base"]
-    return (math.log((total + base + 1.0) / base) + s[0]["cpuct_init"]) * math.sqrt(total)
+    return _exploration(s[0], np.float64(total))
 
 
 @inlined
 def visit_divisor(s: Settings, total: Number) -> Number:
-    """d(s) for a sum of visits ([CrazyAra-preprint] eq. 11); `compiled_settings.divisor` makes the
-    table."""
+    """d(s) for a sum of visits, from the table or by its formula."""
     whole = np.int64(total)
     if 0 <= whole < TABLED and whole == total:
         return np.float64(s[0]["divisor"][whole])
-    if s[0]["u_divisor"] != ADAPTIVE:
-        return np.float64(s[0]["u_divisor"])
-    low = s[0]["u_min"]
-    return low - math.exp(-total / s[0]["u_base"]) * (low - s[0]["u_init"])
+    return _divisor(s[0], np.float64(total))
 
 
 @borrowing

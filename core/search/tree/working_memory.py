@@ -17,7 +17,6 @@ from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.giving_check import CheckWork, new_checks
 from variant_ai.core.rules.kernel.move_lists import MAX_MOVES, MoveLists, new_moves
 from variant_ai.core.rules.position import Position, new_position
-from variant_ai.core.search.tree.priors import EXPANDER, Expander
 from variant_ai.core.search.tree.repetition import Past, Verdicts
 
 PATH_INFO = np.dtype(
@@ -116,10 +115,19 @@ def new_material_search() -> MaterialSearch:
     )
 
 
+EXPANDER = np.dtype(
+    [
+        ("p", "f8", (MAX_MOVES,)),  # probabilities of the legal moves
+        ("gives", "u1", (MAX_MOVES,)),  # 1 if the move gives check
+    ],
+    align=True,
+)
+
+
 class Scratch(NamedTuple):
     """Scratch memory of expansion; one set per tree."""
 
-    expander: Expander
+    expander: Annotated[NDArray[np.void], array(EXPANDER)]
     """EXPANDER, shape (1,)."""
     checks: CheckWork
     """CHECKS."""

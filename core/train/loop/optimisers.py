@@ -87,8 +87,6 @@ class Optimiser:
     a checkpoint."""
     constant_momentum: float | None = None
     """Momentum that is logged for an optimiser at a constant rate; None: it follows one cycle."""
-    momentum_name: str = "Nesterov momentum"
-    """Kind of the momentum of one cycle, for model cards."""
     counts_steps: bool = False
     """True if torch keeps the number of steps for each parameter."""
 
@@ -104,7 +102,7 @@ class Optimiser:
             return f"{self.title} with the learning rate {config.lr_max:g}"
         least, greatest = config.momentum
         return (
-            f"{self.title} with {self.momentum_name} {least:g} to {greatest:g}, one cycle of the "
+            f"{self.title} with Nesterov momentum {least:g} to {greatest:g}, one cycle of the "
             f"learning rate up to {config.lr_max:g} and down to {config.lr_min:g}"
         )
 

@@ -449,7 +449,7 @@ class Trainer(BaseTrainer):
 
     def _recover(self) -> None:
         """Return to the last checkpoint, including buffers (one NaN in a batch stays in the running
-        statistics for ever), skip the batch that failed, and halve the learning rate. If the training
+        statistics for ever), skip the batches up to the one that failed, and halve the learning rate. If the training
         already returned to that checkpoint, its weights are the cause: return to the one before."""
         failed, before = self.state.step, self.state
         if before.recoveries - before.forgiven >= MAX_RECOVERIES:

@@ -289,7 +289,7 @@ def write_edges(
     node = abs(np.int64(tree[parent]["node"]))
     record = g.nodes[node]
     if record["state"] == FRESH:
-        expand_uniform(t, s, g, node, w.line, at, k.expander, k.checks, k.trial)
+        expand_uniform(t, s, g, node, w.line, at, k)
     first = first_move(node, np.int64(record["count"]))
     begin = np.int64(tree[parent]["first"])
     for child in range(begin, begin + np.int64(tree[parent]["count"])):

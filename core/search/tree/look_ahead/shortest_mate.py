@@ -236,8 +236,6 @@ class MateShortener:
     def __init__(self, tree: Tree, positions: int, goes_on: Callable[[], bool]) -> None:
         """positions: most positions to search. goes_on: called every two milliseconds; returns
         False to end the search."""
-        self.ran_out = False
-        """True if positions or time ran out before `quickest` had a result."""
         self._tree = tree
         self._left = positions
         self._goes_on = goes_on
@@ -263,7 +261,7 @@ class MateShortener:
         self, most: int, *, lost: bool = False, allowed: Sequence[int] | None = None, ply: int = 0
     ) -> Mate | None:
         """Return the quickest win of the side to move, or with `lost` its loss, in at most `most`
-        plies; None if there is none, or if `ran_out`.
+        plies; None if there is none, or if positions or time ran out.
 
         allowed: first moves to consider; None: all. ply: index of the position on the line, counted
         from the root.
@@ -274,7 +272,6 @@ class MateShortener:
             if result == YES:
                 return Mate(plies, 0 if lost else move)
             if result == AGAIN:
-                self.ran_out = True
                 break
         return None
 
@@ -388,9 +385,7 @@ class MateShortener:
             np.int64(node),
             tree.descent.line,
             np.int64(self._root_at + ply),
-            tree.scratch.expander,
-            tree.scratch.checks,
-            tree.scratch.trial,
+            tree.scratch,
         )
 
     def _edge_of(self, node: int, move: int) -> int:
