@@ -21,6 +21,13 @@ MATE_RANGE = 1000
 """Scores this close to MATE are mates."""
 
 
+def value_of(cp: int) -> float:
+    """Convert centipawns to a value in [-1, 1], the inverse of `centipawns`; 1 and -1 for mates."""
+    if moves_to_mate(cp) is not None:
+        return math.copysign(1.0, cp)
+    return math.copysign(1.0 - LAMBDA ** (-abs(cp) / 100.0), cp)
+
+
 def centipawns(value: float) -> int:
     """Convert a value in [-1, 1] to centipawns for the same side, rounded towards zero.
 
@@ -38,6 +45,11 @@ def moves_to_mate(score: int) -> int | None:
     if left >= MATE_RANGE:
         return None
     return left if score > 0 else -left
+
+
+def full_moves(plies: int) -> int:
+    """Convert plies to mate to full moves, as in protocols; the sign stays."""
+    return (plies + 1) // 2 if plies > 0 else -((1 - plies) // 2)
 
 
 def score_text(score: int) -> str:
@@ -75,9 +87,7 @@ class Line:
     @property
     def mate_in(self) -> int | None:
         """`mate` in full moves, as in protocols."""
-        if self.mate is None:
-            return None
-        return (self.mate + 1) // 2 if self.mate > 0 else -((-self.mate + 1) // 2)
+        return None if self.mate is None else full_moves(self.mate)
 
     @property
     def score(self) -> int:
@@ -146,8 +156,8 @@ class Report:
 
     A limit: `simulations`, `evaluations`, `movetime`, `depth`, `mate`; or `stop`. `solved`: the root is
     proven, or every move that may be searched loses. `memory`: it is full; `counts`: more visits cannot
-    be counted. `one move`, `game over`, `raw network`: there was nothing to search. `player`: a program
-    on the page has answered.
+    be counted. `game over`, `raw network`: there was nothing to search. `player`: a program on the page has
+    answered.
     """
 
     @property

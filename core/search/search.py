@@ -338,12 +338,8 @@ class Search(BaseSearch):
             visits = tree.counter("visits") // VISITS_PER_EVALUATION
             if max(tree.counter("evaluations"), visits) >= limits.evaluations:
                 return "evaluations"
-        if deadline is not None:
-            if time.perf_counter() >= deadline:
-                return "movetime"
-            legal = self.game.legal_moves() if self._allowed is None else self._allowed
-            if len(legal) == 1 and tree.counter("visits") > self.params.batch_size:
-                return "one move"
+        if deadline is not None and time.perf_counter() >= deadline:
+            return "movetime"
         if limits.depth is not None or limits.mate is not None:
             report = self.report()
             if limits.depth is not None and is_deep(self.game, report, limits.depth):

@@ -16,7 +16,7 @@ from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.move.limits import Limits
-from variant_ai.core.search.report import Line, Report
+from variant_ai.core.search.report import Line, Report, centipawns, moves_to_mate, value_of
 
 LEAST_SECONDS, GRACE = 30.0, 10.0
 """Seconds that a player has for a move with a limit of nodes, and those after which it counts as
@@ -75,8 +75,12 @@ class PlayerEngine:
             self._played = []
             raise EngineError(f"{self._player.name}: {error}") from error
         self._start, self._played = game.start_fen, [*game.moves, reply.move]
-        value = 0.0 if reply.value is None else reply.value
-        line = Line(reply.move, (reply.move,), reply.nodes, 0.0, value, cp=reply.score or 0)
+        score = reply.score or 0
+        value = value_of(score) if reply.value is None else reply.value
+        mate = moves_to_mate(score)
+        plies = None if mate is None else 2 * mate - 1 if mate > 0 else 2 * mate
+        cp = score if mate is None else centipawns(value)
+        line = Line(reply.move, (reply.move,), reply.nodes, 0.0, value, cp=cp, mate=plies)
         return Report(
             reply.move,
             lines=(line,),

@@ -21,6 +21,7 @@ from variant_ai.core.engine.json_service import QueryAction, VariantEngine
 from variant_ai.core.errors import DataError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.interface import BaseSearch
+from variant_ai.core.search.report import full_moves
 
 if TYPE_CHECKING:
     from variant_ai.core.inference.layer_outputs import LayerOutputs
@@ -122,7 +123,7 @@ def _layer_outputs(source: Path, changed: int, ranks: int, files: int) -> LayerO
 
 def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
     """Return `moves` below a line (`search_moves`) of the last search, the most visited first, each
-    with `visits`, `prior`, `value` for its mover, `mate` in plies, and `open`: it has moves below it.
+    with `visits`, `prior`, `value` for its mover, `mate` in full moves, and `open`: it has moves below it.
 
     Raises DataError if another position was searched since.
     """
@@ -154,7 +155,7 @@ def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[st
             "visits": int(edges.visits[edge]),
             "prior": round(float(edges.priors[edge]), 4),
             "value": round(float(edges.q[edge]), 4),
-            "mate": int(edges.mates[edge]),
+            "mate": full_moves(int(edges.mates[edge])),
             "open": int(edges.children[edge]) != 0,
         }
         for edge in range(len(edges.moves))

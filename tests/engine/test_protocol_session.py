@@ -31,6 +31,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import UciNotation, uci
 from variant_ai.core.search.interface import BaseSearch
+from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system import compilation_progress as compilation
 from variant_ai.plugins import registry
@@ -520,6 +521,16 @@ def test_a_finished_search_answers_after_a_ponder_hit(limit: str) -> None:
         client.send("position startpos", f"go ponder {limit}")
         assert client.silent(0.2)
         assert best(client.ask("ponderhit", until="bestmove")) == "a2a3"
+
+
+def test_a_weakened_player_does_not_ponder_beyond_its_nodes() -> None:
+    builder = FakeBuilder()
+    with hello(builder=builder) as client:
+        client.send("setoption name Nodes value 50", "position startpos")
+        client.send("go ponder wtime 60000 btime 60000")
+        assert client.silent(0.2)
+        client.ask("ponderhit", until="bestmove")
+        assert last_search(client).limits[-1] == Limits(nodes=50)
 
 
 def test_a_mate_limit_ends_a_search_after_a_ponder_hit() -> None:

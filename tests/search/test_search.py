@@ -145,7 +145,15 @@ def test_one_legal_move(make_search: MakeSearch) -> None:
     assert len(search.game.legal_moves()) == 1
     report = search.run(Limits(movetime=600))
     assert report.best == search.game.legal_moves()[0]
-    assert report.stopped_by in ("one move", "solved")
+    assert report.stopped_by == "solved"
+
+
+def test_one_move_to_search_gets_its_whole_time(make_search: MakeSearch) -> None:
+    """Its score is the question; only a clock saves time."""
+    search = make_search("chess", net="random")
+    report = search.run(Limits(movetime=0.3), moves=[int(search.game.legal_moves()[0])])
+    assert report.stopped_by == "movetime"
+    assert report.visits > 4 * search.params.batch_size
 
 
 def test_a_batch_larger_than_the_tree_can_fill(make_search: MakeSearch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,24 @@ def test_a_search_that_was_stopped_before_its_turn_has_a_move(rules: Rules) -> N
     engine = PlayerEngine(rules, Noting())
     engine.set_game(Game(rules))
     assert engine.run(Limits(movetime=0.0)).best is not None
+
+
+@pytest.mark.parametrize(
+    ("score", "value", "cp", "mate"),
+    [(0, 0.0, 0, None), (380, 0.5, 380, None), (31998, 1.0, 5051, 2), (-31999, -1.0, -5051, -1)],
+)
+def test_the_score_of_a_program(
+    rules: Rules, score: int, value: float, cp: int, mate: int | None
+) -> None:
+    class Scoring(RandomPlayer):
+        def play(self, game: Game, turn: Turn) -> Reply:
+            return replace(super().play(game, turn), score=score, value=None)
+
+    engine = PlayerEngine(rules, Scoring())
+    engine.set_game(Game(rules))
+    (line,) = engine.run(PAGE).lines
+    assert line.q == pytest.approx(value, abs=0.001)
+    assert (line.cp, line.mate_in) == (cp, mate)
 
 
 def test_games_that_begin_elsewhere_are_other_games(rules: Rules) -> None:

@@ -104,13 +104,16 @@ class _SearchTimer:
 
     def limits(self) -> Limits:
         """Return the limits that the search itself checks. Under `infinite` and `ponder` there are
-        none: the timer applies them when they may count."""
+        none: the timer applies them when they may count. Only the limit of the options, which weakens a
+        player, also holds on the opponent's time."""
         from variant_ai.core.search.move.limits import Limits
 
         task, go = self.task, self.task.go
         if self.signals.is_stopped(task.number):
             return Limits(movetime=0.0)
         if self._waiting:
+            if go.ponder and task.node_limit is not None:
+                return Limits(nodes=max(task.node_limit, 1))
             return Limits(infinite=True)
         deadline = self._deadline()
         movetime = None
