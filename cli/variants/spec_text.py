@@ -202,7 +202,7 @@ def _repetition(spec: VariantSpec) -> Iterator[str]:
     yield f"Occurrence {rule.fold} of a position ends the game: {result}."
     if rule.perpetual_check != "draw":
         yield "Perpetual check loses for the side that gives it."
-    if rule.perpetual_chase != "none":
+    if rule.forbids_chases:
         yield f"Perpetual chase loses for the side that chases ({rule.perpetual_chase} rules)."
 
 

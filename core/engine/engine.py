@@ -254,7 +254,7 @@ class Engine:
         spec = self.spec()
         if self._game is None:
             rules = self.builder.rules(spec)
-            forbidden = spec.rules.repetition.perpetual_chase != "none"
+            forbidden = spec.rules.repetition.forbids_chases
             self._judge = LazyChaseJudge(rules) if forbidden and spec.fairy is not None else None
             self._game = CurrentGame(rules, self._judge)
         return self._game

@@ -60,5 +60,5 @@ def chase_judge(rules: Rules) -> ChaseJudge:
 
 def load_judge(rules: Rules) -> None:
     """Load the judge if the spec forbids chases, before a clock runs."""
-    if rules.spec.rules.repetition.perpetual_chase != "none" and rules.spec.fairy is not None:
+    if rules.spec.rules.repetition.forbids_chases and rules.spec.fairy is not None:
         chase_judge(rules).load()

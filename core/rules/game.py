@@ -63,7 +63,7 @@ class Game:
         self._outcome: Outcome | None = None
         self._outcome_known = False
         self.judge = judge
-        if rules.spec.rules.repetition.perpetual_chase != "none" and judge is None:
+        if rules.spec.rules.repetition.forbids_chases and judge is None:
             _require_judge(rules)
 
     @classmethod
@@ -207,7 +207,7 @@ class Game:
             if verdict is not None:
                 return verdict
         idle = "" if rule.perpetual_check == "draw" else ", nobody gives check each time"
-        if rule.perpetual_chase != "none":
+        if rule.forbids_chases:
             verdict = self._perpetual_chase(first)
             if verdict is not None:
                 return verdict

@@ -80,7 +80,7 @@ def compile_settings(spec: VariantSpec, params: SearchParams) -> Settings:
     rule = spec.rules.repetition
     s["fold"] = rule.fold
     s["check_loses"] = rule.perpetual_check == "loss"
-    s["chase_loses"] = rule.perpetual_chase != "none"
+    s["chase_loses"] = rule.forbids_chases
     s["idle"] = ("draw", "loss of first player", "loss of mover").index(rule.otherwise)
     s["explore"] = [exploration(s, float(total)) for total in range(TABLED)]
     s["divisor"] = [divisor(s, float(total)) for total in range(TABLED)]

@@ -88,11 +88,7 @@ def check(spec: VariantSpec) -> list[Issue]:
 def _check_chases(spec: VariantSpec) -> Issues:
     """Check that somebody can judge chases: the rules engine of a plugin, or Fairy-Stockfish."""
     repetition, rules = spec.rules.repetition, spec.rules
-    if (
-        repetition.perpetual_chase != "none"
-        and spec.fairy is None
-        and rules.engine in ("kernel", "fairy")
-    ):
+    if repetition.forbids_chases and spec.fairy is None and rules.engine in ("kernel", "fairy"):
         yield (
             ("rules", "repetition", "perpetual_chase"),
             f"chases ({repetition.perpetual_chase}) are judged by Fairy-Stockfish, by the rules of the "

@@ -158,6 +158,11 @@ class Repetition(Model):
     perpetual_check: Literal["loss", "draw"] = "draw"
     perpetual_chase: Literal["axf", "none"] = "none"
 
+    @property
+    def forbids_chases(self) -> bool:
+        """True if a perpetual chase loses."""
+        return self.perpetual_chase != "none"
+
 
 class NoProgress(Model):
     """Move-count rule: draw after a number of plies without a resetting event."""

@@ -80,10 +80,10 @@ class SearchSettings:
 
     # --- selection -----------------------------------------------------------------------------
     cpuct_init: float = _setting(
-        2.5,
+        1.5,
         "exploration constant: c = ln((ΣN + cpuct_base + 1) / cpuct_base) + cpuct_init",
         bounds=(0, 100),
-        source="[CrazyAra-preprint] eq. 3; [Xiangqi-thesis] table 7.1",
+        source="[CrazyAra-preprint] eq. 3; [Xiangqi-thesis] table 7.1: 2.5",
         spec=True,
         compiled=True,
         option="Centi_CPuct_Init",
@@ -137,9 +137,9 @@ class SearchSettings:
     )
     # Cutting moves of low prior, which the paper uses against draws, lost games here: not offered.
     q_unvisited: Literal["loss", "draw", "parent"] = _setting(
-        "loss",
+        "parent",
         "Q of a move without visits: -1, 0, or the node's own value minus q_unvisited_reduction",
-        source="[CrazyAra-preprint] section 9.1",
+        source="[CrazyAra-preprint] section 9.1: loss",
         spec=True,
         compiled=True,
     )

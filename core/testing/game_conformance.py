@@ -88,7 +88,7 @@ def _possible_ends(spec: VariantSpec) -> list[EndReason]:
         "stalemate": True,
         "repetition": True,
         "perpetual check": repetition.perpetual_check == "loss",
-        "perpetual chase": repetition.perpetual_chase != "none",
+        "perpetual chase": repetition.forbids_chases,
         "move count": rules.no_progress.plies != "none",
         "insufficient material": rules.insufficient_material,
         "variant win": bool(rules.wins) or rules.bare_king != "none" or rules.explodes,
@@ -180,7 +180,7 @@ def _entered_quietly(reference: _Reference, game: Game, ours: _End) -> bool:
     rule = game.rules.spec.rules.repetition
     key = game.position["key"][0]
     same = [i for i, position in enumerate(game.positions) if position["key"][0] == key]
-    if rule.perpetual_chase == "none" or len(same) < rule.fold:
+    if not rule.forbids_chases or len(same) < rule.fold:
         return False
     first = same[-rule.fold]
     start = game.rules.fen(game.positions[first])

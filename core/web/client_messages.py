@@ -83,7 +83,7 @@ MESSAGES: dict[str, MessageKind] = {
     "search": MessageKind(
         "A search. It has several answers if `report` (seconds between them) is given; the last one "
         "has `final: true`.",
-        "`best`, `lines` (`move`, `pv`, `value`, `cp`, `mate`, `wdl`, `visits`, `prior`), `visits`, "
+        "`best`, `lines` (`move`, `pv`, `value`, `cp`, `mate` in full moves, `wdl`, `visits`, `prior`), `visits`, "
         "`depth`, `seconds`, `stopped_by`, `shared`",
         {
             **GAME,
@@ -111,7 +111,7 @@ MESSAGES: dict[str, MessageKind] = {
     ),
     "tree": MessageKind(
         "The tree of the last search of a position, below a line of moves.",
-        "`moves` (`move`, `visits`, `prior`, `value`, `mate`, `open`)",
+        "`moves` (`move`, `visits`, `prior`, `value`, `mate` in full moves, `open`)",
         {**GAME, **NET, "line": "moves"},
     ),
     "stop": MessageKind(

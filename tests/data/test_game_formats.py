@@ -238,6 +238,46 @@ def test_a_saved_board_with_another_start() -> None:
     assert game.start_fen.startswith("3k5/9/9/9/9/9/9/9/9/R3K4 b")
 
 
+TWO_BOARDS = [
+    {"red": "Alice", "movelist": "77477062"},
+    {"red": "Carol", "movelist": "17477062"},
+]
+
+
+def _board(tags: dict[str, str]) -> str:
+    return "".join(f"[DhtmlXQ_{name}]{value}[/DhtmlXQ_{name}]" for name, value in tags.items())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " <br>".join(f"[DhtmlXQ]{_board(tags)}[/DhtmlXQ]" for tags in TWO_BOARDS),
+        "\n\n".join(map(_board, TWO_BOARDS)),
+        "".join(map(_board, TWO_BOARDS)),
+    ],
+    ids=["one line", "no outer tags", "one line without outer tags"],
+)
+def test_saved_boards_beside_each_other_are_games_of_their_own(text: str) -> None:
+    raws = raw_games(reader("xiangqi", "dhtmlxq"), text)
+    assert [(raw.headers["White"], raw.moves) for raw in raws] == [
+        ("Alice", ["h3e3", "h10g8"]),
+        ("Carol", ["b3e3", "h10g8"]),
+    ]
+
+
+def test_a_list_of_moves_on_several_lines() -> None:
+    text = DHTML.replace("70627967", "7062\n7967")
+    assert moves(one("xiangqi", "dhtmlxq", text)) == RED_UCI
+
+
+def test_a_list_of_moves_without_an_end_is_cut_off() -> None:
+    board = "[DhtmlXQ]\n[DhtmlXQ_red]Alice[/DhtmlXQ_red]\n[DhtmlXQ_movelist]7747\n"
+    raws = raw_games(reader("xiangqi", "dhtmlxq"), board + DHTML)
+    assert [(raw.problem, len(raw.moves)) for raw in raws] == [("cut off", 0), ("", 8)]
+    raws = raw_games(reader("xiangqi", "dhtmlxq"), DHTML + board)
+    assert [(raw.problem, len(raw.moves)) for raw in raws] == [("", 8), ("cut off", 0)]
+
+
 def test_cut_lists_of_saved_boards_are_skipped() -> None:
     raws = raw_games(reader("xiangqi", "dhtmlxq"), DHTML.replace("6364[", "636["))
     assert [raw.problem for raw in raws] == ["cut off"]

@@ -21,8 +21,10 @@ _START = "8979695949392919097717866646260600102030405060708012720323436383"
 _PIECES = "RNBAKABNRCCPPPPP" + "rnbakabnrccppppp"
 """Order of the pieces in `binit`, two digits each: file from the left, rank from the top; 99
 none."""
-_TAG = re.compile(r"\[DhtmlXQ_(\w+)\](.*?)\[/DhtmlXQ_\1\]", re.IGNORECASE)
-_OPEN = re.compile(r"\[DhtmlXQ\]", re.IGNORECASE)
+_OPENING = re.compile(r"\[DhtmlXQ(?:_(\w+))?\]", re.IGNORECASE)
+"""Beginning of a game, or of a tag."""
+_LONGEST_TAG = 1 << 20
+"""Characters of a tag that is still waiting for its end."""
 _SCRIPT = re.compile(r"\bMOVE_STR\s*=\s*[\"']([0-9]+)[\"']")
 """Moves in a saved page of 01xq.com, in the same digits."""
 _MOVE = re.compile(r"([0-8])([0-9])([0-8])([0-9])")
@@ -58,26 +60,75 @@ class DhtmlXqReader(GameReader):
         return "[dhtmlxq" in text.lower() or _SCRIPT.search(text) is not None
 
     def read(self, stream: io.BufferedReader, source: str) -> Iterator[RawGame]:
-        count = 0
-        game: RawGame | None = None
+        games = _Games(source)
         for number, line in TextLines(stream, CHARACTERS):
-            if _OPEN.search(line):
-                if game is not None:
-                    yield game
-                game = None
-            for match in _TAG.finditer(line):
-                if game is None:
-                    count += 1
-                    game = RawGame(source, count, number, notations=("uci",))
-                _take(game, number, match[1].lower(), match[2].strip())
-            for match in _SCRIPT.finditer(line):
-                if game is not None:
-                    yield game
-                count += 1
-                game = RawGame(source, count, number, notations=("uci",))
-                _take(game, number, "movelist", match[1])
-        if game is not None:
-            yield game
+            yield from games.add(number, line)
+        yield from games.end()
+
+
+class _Games:
+    """Puts games together from the tags of a file, in the order of the text."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._count = 0
+        self._game: RawGame | None = None
+        self._tags: set[str] = set()
+        """Tags of the game so far."""
+        self._held = ""
+        """Beginning of a tag whose end is on a later line."""
+
+    def add(self, number: int, line: str) -> Iterator[RawGame]:
+        """Return the games that end before or on this line."""
+        text, self._held, at = self._held + line, "", 0
+        while (opening := _OPENING.search(text, at)) is not None:
+            at = opening.end()
+            if opening[1] is None:
+                yield from self._new_game()
+                continue
+            name = opening[1].lower()
+            closing = f"[/dhtmlxq_{name}]"
+            end = text.lower().find(closing, at)
+            following = _OPENING.search(text, at)
+            if following is None and end < 0 and len(text) - at < _LONGEST_TAG:
+                self._held = text[opening.start() :]
+                break
+            if end < 0 or (following is not None and following.start() < end):
+                yield from self._take(number, name, None)
+                continue
+            yield from self._take(number, name, text[at:end].strip())
+            at = end + len(closing)
+        for match in _SCRIPT.finditer(line):
+            yield from self._new_game()
+            yield from self._take(number, "movelist", match[1])
+
+    def end(self) -> Iterator[RawGame]:
+        """Return the last game."""
+        if self._held and self._game is not None:
+            opening = _OPENING.match(self._held)
+            assert opening is not None
+            yield from self._take(self._game.line, opening[1].lower(), None)
+        yield from self._new_game()
+
+    def _new_game(self) -> Iterator[RawGame]:
+        if self._game is not None:
+            yield self._game
+        self._game = None
+        self._tags.clear()
+
+    def _take(self, number: int, name: str, value: str | None) -> Iterator[RawGame]:
+        """Add a tag to the game; value: None if the tag has no end. Games without `[DhtmlXQ]` between them
+        are told apart by a tag that comes again after the moves."""
+        if name in self._tags and "movelist" in self._tags:
+            yield from self._new_game()
+        if self._game is None:
+            self._count += 1
+            self._game = RawGame(self._source, self._count, number, notations=("uci",))
+        self._tags.add(name)
+        if value is not None:
+            _take(self._game, number, name, value)
+        elif name == "movelist":
+            self._game.problem, self._game.detail = "cut off", "the list of moves has no end"
 
 
 def _take(game: RawGame, number: int, name: str, value: str) -> None:

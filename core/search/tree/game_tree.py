@@ -154,7 +154,7 @@ class Tree(ReadableTree):
 
     def judge_chases(self, on: bool) -> None:
         """Switch the judging of chases on or off; see `Search.judge_chases`."""
-        knows = self.rules.spec.rules.repetition.perpetual_chase != "none"
+        knows = self.rules.spec.rules.repetition.forbids_chases
         self.settings[0]["chase_loses"] = on and knows
 
     def forget(self) -> None:
