@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     "--output",
     type=FILE,
     metavar="FILE",
-    help="File to write; .gz, .bz2, .xz and .zst are compressed.  [default: standard output]",
+    help="File to write; .gz, .bz2, .xz and .zst are compressed; `-`: standard output.  "
+    "[default: standard output]",
 )
 @click.option(
     "--format",
@@ -89,6 +90,8 @@ def export(
     conditions = game_filter(options)
     name = _format(format_, output)
     store = open_store(path, variant)
+    if output == Path("-"):
+        output = None
     if output is not None:
         require_new(output, replace)
     rules, chosen = rules_and_notation(store, notation or ("san" if name == "pgn" else "uci"))

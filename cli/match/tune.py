@@ -112,7 +112,7 @@ CANDIDATE, PRESENT = "candidate", "present"
 @click.option(
     "--openings",
     metavar="FILE",
-    help="As in `match`.  [default: positions of the variant's sample]",
+    help="As in `match`.  [default: positions of the variant's sample, otherwise random moves]",
 )
 @click.option(
     "--evaluator",

@@ -131,7 +131,7 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
         "variant-ai nets widen chess -V mine.yaml --other-rules -o start.onnx",
     )
 )
-@click.argument("net", metavar="ONNX|packaged|VARIANT")
+@click.argument("net")
 @variant_option(help="Spec with more input planes: a name, or the path of a YAML spec.")
 @click.option(
     "--other-rules",
@@ -143,14 +143,16 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
 def widen(net: str, variant: str, other_rules: bool, output: Path, replace: bool) -> None:
     """Give a net the input planes of another spec, with weights of zero for those that it never saw.
 
-    The spec has the same rules and policy, and all planes of the net. The new net returns the same
-    numbers as before, and can be trained further with the new planes.
+    NET is an ONNX file, a run folder, or the name of a variant for the net that comes with it (`packaged`:
+    that of -V). The spec has the same rules and policy, and all planes of the net. The new net returns the
+    same numbers as before, and can be trained further with the new planes.
 
     With --other-rules the spec may be of another variant, whose training then starts from these weights.
-    NET may be the name of a variant: that is the net that comes with it. Pieces are the same if they
+    Pieces are the same if they
     have the same letter; input planes that the spec does not have are left out; a move that the net does
     not have begins like the most similar one.
     """
+    from variant_ai.core.inference.model_file import RUN_MODEL, find_model_file
     from variant_ai.core.inference.widened_net import differences
     from variant_ai.core.inference.widened_net import widen as widened
     from variant_ai.core.nets.onnx_files import write_onnx
@@ -160,10 +162,12 @@ def widen(net: str, variant: str, other_rules: bool, output: Path, replace: bool
 
     spec = load_variant(variant)
     require_new(output, replace=replace)
-    if net in registry().variants and not Path(net).is_file():
+    is_given = Path(net).is_file() or (Path(net) / RUN_MODEL).is_file()
+    if net in registry().variants and not is_given:
         source = registry().net(registry().variant(net), Path(PACKAGED))
     else:
         source = registry().net(spec, Path(net))
+    source = find_model_file(source).path
     write_onnx(widened(source, spec, other_rules=other_rules), output)
     left_out, new = differences(source, spec)
     if left_out:

@@ -47,7 +47,7 @@ measure: {others: sample}
 
 def check(command: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
     assert command == "train"
-    known = ("data", "batch", "steps", "blocks")
+    known = ("data", "batch", "steps", "blocks", "from")
     return [(name, f"unknown option {name!r}") for name in options if name not in known]
 
 
@@ -67,6 +67,15 @@ def test_the_strongest_option_counts(tmp_path: Path) -> None:
     assert experiment.scales["small"].seeds == 2
 
 
+def test_an_arm_that_keeps_the_net_of_another_ignores_options_of_nets(tmp_path: Path) -> None:
+    text = TEXT.replace("steps: 2000", "steps: 2000, blocks: 3").replace(
+        "b: {blocks: 1, batch: 8}", "b: {from: a}"
+    )
+    experiment = loaded(tmp_path, text.replace("arms: {b: {blocks: 2}}, ", ""))
+    expected = {"data": ["games"], "batch": 1024, "steps": 2000, "from": "a"}
+    assert experiment.arm_options("full", "b") == expected
+
+
 @pytest.mark.parametrize(
     ("before", "after", "line", "column", "message"),
     [
@@ -81,6 +90,7 @@ def test_the_strongest_option_counts(tmp_path: Path) -> None:
         ("others: sample", "others: simple", 15, 11, "did you mean 'sample'?"),
         ("a: {blocks: 1}", "a: {blocks: 1, lr: 2}", 12, 18, "unknown option 'lr'"),
         ("a: {blocks: 1}", "a: {blocks: 1, from: b}", 12, 18, "unknown arm before this one 'b'"),
+        ("b: {blocks: 1,", "b: {from: a,", 9, 60, "keeps the net of 'a': leave 'blocks' out"),
         ("{steps: 2}", "{stebs: 2}", 9, 38, "unknown option 'stebs'"),
         ("seeds: 2", "seeds: 2, mates: gomes", 9, 83, "did you mean 'games'?"),
         ('{games: "make -o {store}"}', "{games: {from: x}}", 6, 10, "the key 'make' is missing"),

@@ -182,12 +182,24 @@ def configure(request: TrainRequest, device: torch.device) -> NetConfig:
     return net.model_copy(update={"input_scale": scale})
 
 
+def _size_option(name: str) -> str:
+    """The option that gives a size of a net."""
+    own = name in ("blocks", "channels", "wdl", "plies_left")
+    return f"--{name.replace('_', '-')}" if own else f"--size {name}"
+
+
 def _net_of(start: Start, request: TrainRequest) -> NetConfig:
     """The net to continue with. Raises DataError if it is of another encoding, VariantAIError if the
     request names a net as well."""
-    if request.net or request.head or request.size or not request.normalise:
+    given = [
+        *(["--net"] if request.net else []),
+        *(["--head"] if request.head else []),
+        *(["--no-normalise"] if not request.normalise else []),
+        *(_size_option(name) for name in request.size),
+    ]
+    if given:
         raise VariantAIError(
-            "a training that starts from a net keeps it; remove the options of net, head and size"
+            f"a training that starts from a net keeps it; remove {', '.join(given)}"
         )
     return start.net(request.spec)
 

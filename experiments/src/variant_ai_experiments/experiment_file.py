@@ -50,6 +50,8 @@ VARIANT = "variant"
 """Option whose value is another spec of the same rules: a name, or a file beside the experiment."""
 START = "from"
 """Option whose value is an earlier arm: the training starts from that arm's net."""
+NET_OPTIONS = ("net", "head", "blocks", "channels", "size", "wdl", "plies-left", "no-normalise")
+"""Options of a net. A training that starts from a net keeps it."""
 STORE = "{store}"
 """Stands for the store's path in the command that makes it."""
 SAMPLE_SPLIT = "group:0.05"
@@ -119,10 +121,18 @@ class Experiment(_Model):
     """Title to a store of `stores` that all nets are measured on at the end."""
 
     def arm_options(self, scale: str, arm: str) -> dict[str, Any]:
-        """Return the merged options of an arm."""
+        """Return the merged options of an arm. One that continues with the net of another arm keeps that
+        net: options of nets that all arms share are not for it."""
         merged: dict[str, Any] = {}
-        for _, layer in self._layers(scale, arm):
-            merged.update(layer)
+        layers = list(self._layers(scale, arm))
+        continues = any(START in layer for _, layer in layers)
+        for place, layer in layers:
+            is_shared = place[-1] == "options"
+            merged |= {
+                option: value
+                for option, value in layer.items()
+                if not (continues and is_shared and option in NET_OPTIONS)
+            }
         return merged
 
     def on_sample(self) -> Experiment:
@@ -274,6 +284,13 @@ def _mistakes(loaded: Experiment, tree: YamlNode) -> Iterator[tuple[tuple[Any, .
             if START in options and options[START] not in before:
                 message = unknown("arm before this one", str(options[START]), before)
                 yield loaded.place_of(scale, arm, START), message
+            if START in options:
+                for option in NET_OPTIONS:
+                    if option in options:
+                        message = (
+                            f"the arm keeps the net of {options[START]!r}: leave {option!r} out"
+                        )
+                        yield loaded.place_of(scale, arm, option), message
 
 
 def _message(item: Any) -> str:
