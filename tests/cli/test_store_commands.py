@@ -390,7 +390,9 @@ def test_exports_in_other_notations_are_imported_again(
 
 
 def test_exports_to_standard_output(run: Run, store: Path) -> None:
-    lines = run("store", "export", store, "--format", "moves", "--games", "1-2").stdout.splitlines()
+    words = ("store", "export", store, "--format", "moves", "--games", "1-2")
+    lines = run(*words).stdout.splitlines()
+    assert run(*words, "-o", "-").stdout.splitlines() == lines
     assert len(lines) == 2 and lines[0].startswith("startpos moves ") and lines[0].endswith(" 1-0")
     shown = json.loads(
         run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -39,10 +40,15 @@ def packaged() -> Path:
     return registry().net(registry().variant("minixiangqi"), Path("packaged"))
 
 
-def test_it_returns_the_same_numbers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", ["packaged", "run folder"])
+def test_it_returns_the_same_numbers(tmp_path: Path, source: str) -> None:
     spec = written(tmp_path)
     wider = tmp_path / "wider.onnx"
-    command = ["nets", "widen", "packaged", "-V", str(tmp_path / "more.yaml"), "-o", str(wider)]
+    if source == "run folder":
+        source = str(tmp_path / "run")
+        Path(source).mkdir()
+        shutil.copy(packaged(), Path(source) / "model.onnx")
+    command = ["nets", "widen", source, "-V", str(tmp_path / "more.yaml"), "-o", str(wider)]
     done = CliRunner().invoke(cli, command)
     assert done.exit_code == 0, done.output
     rules, old = make_rules(spec), registry().variant("minixiangqi")
@@ -76,8 +82,8 @@ def test_a_variant_starts_with_the_net_of_another(tmp_path: Path) -> None:
     text = "spec: 1\nextends: minixiangqi\nvariant: hurried\nrules: {no_progress: {plies: 40}}\n"
     spec = written(tmp_path, text)
     words = ["nets", "widen", "minixiangqi", "-V", str(tmp_path / "more.yaml"), "-o"]
-    missing = ["nets", "widen", "capablanca", *words[3:], str(tmp_path / "a.onnx")]
-    assert "capablanca" in CliRunner().invoke(cli, missing).output
+    missing = ["nets", "widen", "no-net", *words[3:], str(tmp_path / "a.onnx")]
+    assert "no-net" in CliRunner().invoke(cli, missing).output
     refused = CliRunner().invoke(cli, [*words, str(tmp_path / "a.onnx")])
     assert refused.exit_code == 1 and "--other-rules" in refused.output
     done = CliRunner().invoke(cli, [*words, str(tmp_path / "a.onnx"), "--other-rules"])
