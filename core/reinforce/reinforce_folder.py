@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,9 +186,16 @@ class ReinforceFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the run. Raises DataError if the folder holds other files, or that names the process
-        that holds the lock; OSError."""
+        """Lock the run. A folder that was made for it is removed again if an error comes before there is a
+        run. Raises DataError if the folder holds other files, or that names the process that holds the
+        lock; OSError."""
         self.require_free()
+        is_new = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
-        with locked(self.path):
-            yield
+        try:
+            with locked(self.path):
+                yield
+        except BaseException:
+            if is_new and not self.exists():
+                shutil.rmtree(self.path, ignore_errors=True)
+            raise
