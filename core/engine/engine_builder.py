@@ -108,6 +108,10 @@ class EngineBuilder:
         """Return True if the variant's spec lists the protocol; without a list it is UCI only."""
         return protocol in self._names.get(name, SpecNames()).protocols
 
+    def playable(self, names: Sequence[str], protocol: str) -> tuple[str, ...]:
+        """Return the names of variants that support the protocol."""
+        return tuple(name for name in names if self.supports(self.resolve_name(name), protocol))
+
     def variant_for(self, protocol: str) -> str | None:
         """Return the default variant if it supports the protocol, else the first one that lists it as
         its first protocol, else any that supports it."""

@@ -44,7 +44,7 @@ from variant_ai.core.engine.go.search_signals import QueuedCommand, SearchSignal
 from variant_ai.core.engine.line_io import MAX_LINE, InputLine, LineWriter
 from variant_ai.core.engine.loading_progress import LoadingProgress
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
-from variant_ai.core.engine.protocols.engine_options import SHUFFLED, VARIANT, Option
+from variant_ai.core.engine.protocols.engine_options import SHUFFLED, VARIANT
 from variant_ai.core.engine.protocols.uci import Dialect, Identity, shown
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.factories import DIALECTS
@@ -213,22 +213,15 @@ class Session:
         dialect = self._dialect
         declared = dialect.declared(self.options)
         if not dialect.has_variants:
-            declared = [self._playable(option) for option in declared]
+            declared = [
+                replace(one, choices=self.builder.playable(one.choices, dialect.name))
+                if one.name == VARIANT
+                else one
+                for one in declared
+            ]
         self._print(*dialect.greeting(self.identity, declared))
         self._is_greeted = True
         self._put(Ignored())  # the working thread imports modules meanwhile
-
-    def _playable(self, option: Option) -> Option:
-        """Return the option, that of the variant without those that the protocol cannot play."""
-        if option.name != VARIANT:
-            return option
-        builder, protocol = self.builder, self._dialect.name
-        names = [
-            name
-            for name in option.choices
-            if builder.supports(builder.resolve_name(name), protocol)
-        ]
-        return replace(option, choices=tuple(names))
 
     def _put(self, command: Command, at: float = 0.0, number: int = 0, size: int = 0) -> None:
         self._read += size

@@ -110,6 +110,11 @@ def test_lower_rooms_never_import_higher_ones() -> None:
     assert wrong == []
 
 
+def test_modules_have_at_most_500_lines() -> None:
+    lengths = {path: path.read_text("utf-8").count("\n") for path in modules(*ROOMS)}
+    assert [str(path) for path, lines in lengths.items() if lines > 500] == []
+
+
 def test_nobody_imports_a_room_bare() -> None:
     wrong = [
         shown(path, line, name)

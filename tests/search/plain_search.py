@@ -159,12 +159,17 @@ class PlainSearch:
         if divisor == "adaptive":
             low, high = params.u_min, params.u_init
             divisor = low - math.exp(-total / params.u_base) * (low - high)
+        unvisited = {
+            "loss": -1.0,
+            "draw": 0.0,
+            "parent": max(node.q - params.q_unvisited_reduction, -1.0),
+        }[params.q_unvisited]
         best, chosen = -math.inf, node.edges[0]
         for edge in node.edges:
             refuted = edge.child is not None and edge.child.proof == WON
             if refuted and edge.repeats == 0 and params.solver:
                 continue
-            q = edge.q() if edge.visits else -1.0
+            q = edge.q() if edge.visits else unvisited
             score = q + c * math.sqrt(total) * edge.prior / (divisor + edge.visits)
             if score > best:
                 best, chosen = score, edge

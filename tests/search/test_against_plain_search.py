@@ -19,6 +19,8 @@ POSITIONS = [
     ("xiangqi", None, SHUFFLE, {}),
     ("xiangqi", "3k5/4P2N1/3Nb1c1b/8p/9/2B6/P7P/4B4/4A4/3AK4 w - - 0 1", "", {}),
     ("chess", "7k/8/5Q2/6K1/8/8/8/8 b - - 0 1", "", {}),
+    ("crazyhouse", None, "", {"q_unvisited": "loss", "cpuct_init": 2.5}),
+    ("dobutsu", None, "", {"q_unvisited": "draw"}),
     ("minixiangqi", None, "", {"enhance_checks": True, "u_divisor": "adaptive"}),
 ]
 
