@@ -124,7 +124,14 @@ def test_transpositions_merge(make_search: MakeSearch, net: str) -> None:
     """The graph has fewer nodes than a tree with the same visits."""
     nodes = {}
     for together in (True, False):
-        search = make_search("dobutsu", net=net, transpositions=together, solver=False)
+        search = make_search(
+            "dobutsu",
+            net=net,
+            transpositions=together,
+            solver=False,
+            q_unvisited="loss",
+            cpuct_init=2.5,
+        )
         report = search.run(Limits(simulations=4000))
         assert report.visits == 4000
         nodes[together] = report.tree_nodes

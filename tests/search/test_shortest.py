@@ -166,4 +166,3 @@ def test_too_few_positions_leave_the_first_proof(make_search: MakeSearch) -> Non
     ):
         shortener = MateShortener(search.tree, positions, lambda goes_on=goes_on: goes_on)
         assert shortener.quickest(9) is None
-        assert shortener.ran_out
