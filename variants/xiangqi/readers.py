@@ -117,8 +117,8 @@ class _Games:
         self._tags.clear()
 
     def _take(self, number: int, name: str, value: str | None) -> Iterator[RawGame]:
-        """Add a tag to the game; value: None if the tag has no end. Games without `[DhtmlXQ]` between them
-        are told apart by a tag that comes again after the moves."""
+        """Add a tag to the game; value: None if the tag has no end. In a file without `[DhtmlXQ]` a tag that
+        comes again after the moves begins the next game."""
         if name in self._tags and "movelist" in self._tags:
             yield from self._new_game()
         if self._game is None:
