@@ -59,6 +59,7 @@ def test_a_log_shows_that_the_run_lives(tmp_path: Path, monkeypatch: pytest.Monk
     assert re.search(r"Elo over the start +[+-]\d+ ± \d+ \(generation [12]\)", status.output)
 
 
+WITHOUT_NET = ROOT / "benchmarks" / "gardner.yaml"
 WRONG = [
     ("-V dobutsuu", "unknown variant 'dobutsuu'; did you mean 'dobutsu'"),
     ("-V nothing.yaml", r"nothing\.yaml: there is no such file"),
@@ -90,7 +91,7 @@ WRONG = [
         "-V dobutsu --set 'ladder.engines=[nonsense;nodes=10]'",
         r"ladder.engines: 'nonsense;nodes=10': .*leave it out",
     ),
-    ("-V makruk --from packaged", "no net comes with makruk"),
+    (f"-V {WITHOUT_NET} --from packaged", "no net comes with gardner"),
     ("-V dobutsu --set 'mixture=[{store: no.store, weight: 0.5}]'", r"no game store .*no\.store"),
     (
         "-V dobutsu --set 'mixture=[{store: no.store, weight: 1}]'",

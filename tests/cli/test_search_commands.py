@@ -16,6 +16,8 @@ from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.plugins import registry
 from variant_ai_experiments.move_curve import POSITION, SETTINGS
 
+WITHOUT_NET = Path(__file__).parents[2] / "benchmarks" / "gardner.yaml"
+
 PGN = """[White "A"]
 [Black "B"]
 [Result "0-1"]
@@ -303,6 +305,6 @@ def test_packaged_names_the_net_that_comes_with_the_variant() -> None:
 
 
 def test_a_variant_without_a_net_says_where_it_was_looked_for() -> None:
-    done = run("analyse", "startpos", "-V", "makruk", "--model", "packaged", ok=False)
+    done = run("analyse", "startpos", "-V", WITHOUT_NET, "--model", "packaged", ok=False)
     assert done.exit_code == 1
-    assert "no net comes with makruk: there is none at" in done.stderr
+    assert "no net comes with gardner: there is none at" in done.stderr

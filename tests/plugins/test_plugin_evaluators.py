@@ -26,6 +26,7 @@ from variant_ai.core.spec import load_spec
 from variant_ai.core.spec.catalogue import builtin_specs
 from variant_ai.plugins import API_VERSION, EvaluatorEntry, NetworkEntry, Registry, hookimpl
 
+WITHOUT_NET = Path(__file__).parents[2] / "benchmarks" / "gardner.yaml"
 NET = ("--evaluator", "mine", "--batch", "4")
 SEEN: list[EvaluatorRequest] = []
 
@@ -133,14 +134,14 @@ def test_programs_and_the_engine_take_it() -> None:
     settings |= {"threads": 1, "batch": 4}
     said: list[str] = []
     builder, _ = _engine_builder(None, None)
-    for name in ("xiangqi", "makruk"):  # one with a net in the package, one without
+    for name in ("xiangqi", str(WITHOUT_NET)):  # one with a net in the package, one without
         made = builder.evaluator(builder.spec(name), settings, said.append)
         assert made.name == "mine" and said == []
     assert [request.model is None for request in SEEN[1:]] == [False, True]
 
 
 def test_a_variant_without_a_net(with_plugin: Registry) -> None:
-    spec = with_plugin.variant("makruk")
+    spec = with_plugin.variant(str(WITHOUT_NET))
     told: list[str] = []
     assert with_plugin.usual_evaluator(spec, evaluator="mine", warn=told.append).name == "mine"
     assert told == []
