@@ -83,7 +83,7 @@ class Search(BaseSearch):
         if not evaluators:
             raise VariantAIError("a search needs at least one evaluator")
         first = evaluators[0]
-        self.params = self.params.fitted_to(first)
+        self.params = self.params.fitted_to(first, spec)
         self.batch_rows = -(-self.params.batch_size // parts)
         """Number of leaves in a batch."""
         self.encoder, self.rules = encoder_and_rules(first, spec, rules)

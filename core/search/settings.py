@@ -55,13 +55,24 @@ class SearchParams(SearchSettings):
                 )
         object.__setattr__(self, "piece_gains", gains)
 
-    def fitted_to(self, evaluator: Evaluator) -> SearchParams:
-        """Return these settings with the evaluator's `piece_gains`, unless they have their own. If it finds
-        all positions alike (`is_uniform`), leaves are expanded without a search for material."""
+    def fitted_to(self, evaluator: Evaluator, spec: VariantSpec) -> SearchParams:
+        """Return these settings with the evaluator's `piece_gains`, or those by `piece_gain_share`, unless they
+        have their own. If it finds all positions alike (`is_uniform`), leaves are expanded without a search
+        for material. spec: by which the search plays."""
         if evaluator.is_uniform:
             return self.replace(look_for_material=False)
-        if evaluator.piece_gains and not self.piece_gains:
+        if self.piece_gains:
+            return self
+        if evaluator.piece_gains:
             return self.replace(piece_gains=evaluator.piece_gains)
+        if self.piece_gain_share and self.look_for_material:
+            from variant_ai.core.rules.piece_values import capture_gains
+
+            gains = {
+                piece: min(self.piece_gain_share * gain, GREATEST_GAIN)
+                for piece, gain in capture_gains(spec).items()
+            }
+            return self.replace(piece_gains=gains)
         return self
 
     @classmethod

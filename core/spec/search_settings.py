@@ -264,8 +264,16 @@ class SearchSettings:
     look_for_material: bool = _setting(
         True,
         "let the rules look for material that moves win or lose, at every new leaf, and add it to the net's "
-        "value and priors; only where the spec has piece_gains, or the evaluator is material",
+        "value and priors; only where the spec has piece_gains or piece_gain_share, or the evaluator is "
+        "material",
         compiled=True,
+    )
+    piece_gain_share: float = _setting(
+        0.0,
+        "gain of a capture as a share of the piece's value by its mobility; for nets, where the spec has no "
+        "piece_gains",
+        bounds=(0, 5),
+        spec=True,
     )
     material_prior: float = _setting(
         7.0,

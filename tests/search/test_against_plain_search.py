@@ -64,6 +64,7 @@ def test_the_tree_is_that_of_the_plain_search(
         batch_size=1,
         transpositions=False,
         look_for_mates=False,
+        look_for_material=False,
         **params,
     )
     # the pipeline would fill the next batch while one is pending

@@ -12,7 +12,9 @@ import pytest
 from graph_walk import children, reachable
 
 from variant_ai.core.errors import VariantAIError
+from variant_ai.core.inference.backends.material_backend import MaterialEvaluator
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.piece_values import capture_gains
 from variant_ai.core.rules.position import (
     DROP,
     EN_PASSANT,
@@ -24,6 +26,7 @@ from variant_ai.core.rules.position import (
 from variant_ai.core.search.compiled_settings import gain_of
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
+from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.look_ahead.material import (
     MOST,
     SPREAD,
@@ -31,6 +34,7 @@ from variant_ai.core.search.tree.look_ahead.material import (
     with_gain,
 )
 from variant_ai.core.search.tree.nodes import OPEN
+from variant_ai.plugins import registry
 
 MakeSearch = Callable[..., Search]
 
@@ -203,3 +207,21 @@ def test_a_gain_moves_a_value_but_never_proves_it() -> None:
     assert with_gain(0.0, 0.5) == pytest.approx(math.tanh(0.5))
     assert -1 < with_gain(-1.0, -MOST) < with_gain(-1.0, MOST) < with_gain(1.0, MOST) < 1
     assert math.isnan(with_gain(math.nan, 1.0))
+
+
+def test_gains_by_the_mobility_of_pieces(make_search: MakeSearch) -> None:
+    """A share of the values of pieces, for nets; a spec's own gains override it, the evaluator that counts
+    pieces keeps its values, and where captures explode or are forced nothing is gained."""
+    values = capture_gains(registry().variant("chess"))
+    half = {piece: 0.5 * value for piece, value in values.items()}
+    assert make_search("chess", net="random", piece_gain_share=0.5).params.piece_gains == half
+    assert make_search("chess", net="random", piece_gain_share=0.0).params.piece_gains == {}
+    given = make_search("chess", net="random", piece_gain_share=0.5, piece_gains={"Q": 1.0})
+    assert given.params.piece_gains == {"Q": 1.0}
+    for variant in ("antichess", "atomic"):
+        search = make_search(variant, net="random", piece_gain_share=0.5)
+        assert search.params.piece_gains == {}
+    counting = SearchParams(piece_gain_share=0.5).fitted_to(
+        MaterialEvaluator(registry().variant("chess")), registry().variant("chess")
+    )
+    assert counting.piece_gains == values

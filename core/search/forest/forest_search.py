@@ -256,7 +256,7 @@ class ForestSearch(SharedBatches):
 def _compiled_settings(
     spec: VariantSpec, evaluator: Evaluator, settings: ForestSettings, reduction: float
 ) -> Settings:
-    params = params_of(spec, settings, reduction).fitted_to(evaluator)
+    params = params_of(spec, settings, reduction).fitted_to(evaluator, spec)
     compiled = compile_settings(spec, params)
     record = compiled[0]
     record["chase_loses"] = 0

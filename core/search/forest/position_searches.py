@@ -110,7 +110,9 @@ class PositionSearches(SharedBatches):
         """
         super().__init__(spec, evaluator, trees, rules)
         # One waiting leaf a tree: other ways to back up differ in nothing that it needs memory for.
-        self.params = params.fitted_to(evaluator).replace(backup="catch-up", virtual_loss=1.0)
+        self.params = params.fitted_to(evaluator, self.rules.spec).replace(
+            backup="catch-up", virtual_loss=1.0
+        )
         self._compiled = compile_settings(self.rules.spec, self.params)
         self._choice = np.zeros(1, CHOICE)
         self._choice[0]["full_share"] = 1.0
