@@ -93,7 +93,7 @@ def test_a_variant_is_written_and_played(server: Server) -> None:
         page.wait_for_function("() => window.copied")
         link = page.evaluate("window.copied")
         choose_opponent(page, "random", "nodes:1")
-        win(page, Position(str(SPEC)), 300, evaluator="uniform")
+        win(page, Position(str(SPEC)), 300, evaluator="material")
     with browser_page() as other:
         open_page(other, link)
         assert other.get_by_label("Variant").input_value() == "mine:corridor"
