@@ -276,6 +276,8 @@ def test_a_list_of_moves_without_an_end_is_cut_off() -> None:
     assert [(raw.problem, len(raw.moves)) for raw in raws] == [("cut off", 0), ("", 8)]
     raws = raw_games(reader("xiangqi", "dhtmlxq"), DHTML + board)
     assert [(raw.problem, len(raw.moves)) for raw in raws] == [("", 8), ("cut off", 0)]
+    (alone,) = raw_games(reader("xiangqi", "dhtmlxq"), "[DhtmlXQ]\n[DhtmlXQ_movelist]7747\n\n")
+    assert (alone.problem, alone.line) == ("cut off", 2)
 
 
 def test_cut_lists_of_saved_boards_are_skipped() -> None:

@@ -23,8 +23,8 @@ _PIECES = "RNBAKABNRCCPPPPP" + "rnbakabnrccppppp"
 none."""
 _OPENING = re.compile(r"\[DhtmlXQ(?:_(\w+))?\]", re.IGNORECASE)
 """Beginning of a game, or of a tag."""
-_LONGEST_TAG = 1 << 20
-"""Characters of a tag that is still waiting for its end."""
+_LONGEST_TAG = 1 << 17
+"""Characters of a tag that is still waiting for its end; more than those of the longest game."""
 _SCRIPT = re.compile(r"\bMOVE_STR\s*=\s*[\"']([0-9]+)[\"']")
 """Moves in a saved page of 01xq.com, in the same digits."""
 _MOVE = re.compile(r"([0-8])([0-9])([0-8])([0-9])")
@@ -75,39 +75,35 @@ class _Games:
         self._game: RawGame | None = None
         self._tags: set[str] = set()
         """Tags of the game so far."""
-        self._held = ""
-        """Beginning of a tag whose end is on a later line."""
+        self._held, self._held_line = "", 0
+        """Beginning of a tag whose end is on a later line, and its line."""
 
     def add(self, number: int, line: str) -> Iterator[RawGame]:
         """Return the games that end before or on this line."""
-        text, self._held, at = self._held + line, "", 0
+        text, number = self._held + line, self._held_line if self._held else number
+        self._held, at = "", 0
         while (opening := _OPENING.search(text, at)) is not None:
             at = opening.end()
             if opening[1] is None:
                 yield from self._new_game()
                 continue
-            name = opening[1].lower()
-            closing = f"[/dhtmlxq_{name}]"
-            end = text.lower().find(closing, at)
             following = _OPENING.search(text, at)
-            if following is None and end < 0 and len(text) - at < _LONGEST_TAG:
-                self._held = text[opening.start() :]
+            limit = len(text) if following is None else following.start()
+            end = re.compile(rf"\[/DhtmlXQ_{opening[1]}\]", re.IGNORECASE).search(text, at, limit)
+            if end is None and following is None and limit - at < _LONGEST_TAG:
+                self._held, self._held_line = text[opening.start() :], number
                 break
-            if end < 0 or (following is not None and following.start() < end):
-                yield from self._take(number, name, None)
-                continue
-            yield from self._take(number, name, text[at:end].strip())
-            at = end + len(closing)
+            value = None if end is None else text[at : end.start()].strip()
+            yield from self._take(number, opening[1].lower(), value)
+            at = at if end is None else end.end()
         for match in _SCRIPT.finditer(line):
             yield from self._new_game()
             yield from self._take(number, "movelist", match[1])
 
     def end(self) -> Iterator[RawGame]:
         """Return the last game."""
-        if self._held and self._game is not None:
-            opening = _OPENING.match(self._held)
-            assert opening is not None
-            yield from self._take(self._game.line, opening[1].lower(), None)
+        if (opening := _OPENING.match(self._held)) is not None:
+            yield from self._take(self._held_line, opening[1].lower(), None)
         yield from self._new_game()
 
     def _new_game(self) -> Iterator[RawGame]:
