@@ -148,9 +148,8 @@ def widen(net: str, variant: str, other_rules: bool, output: Path, replace: bool
     same numbers as before, and can be trained further with the new planes.
 
     With --other-rules the spec may be of another variant, whose training then starts from these weights.
-    Pieces are the same if they
-    have the same letter; input planes that the spec does not have are left out; a move that the net does
-    not have begins like the most similar one.
+    Pieces are the same if they have the same letter; input planes that the spec does not have are left out;
+    a move that the net does not have begins like the most similar one.
     """
     from variant_ai.core.inference.model_file import RUN_MODEL, find_model_file
     from variant_ai.core.inference.widened_net import differences

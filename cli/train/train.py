@@ -133,8 +133,8 @@ def command(
             reason = "a training continues with its own configuration"
             reject_given(others, f"cannot be used with --resume: {reason}")
             spec = load_variant(variant) if variant else None
-            moves = stores or options["validation_stores"]
-            if not moves and (done := _finished(resume, spec)) is not None:
+            new_paths = stores or options["validation_stores"]
+            if not new_paths and (done := _finished(resume, spec)) is not None:
                 if workers.first:
                     _print_finished(done, variant, report=report, as_json=as_json)
                 return

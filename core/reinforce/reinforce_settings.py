@@ -71,7 +71,7 @@ class SearchChoice(Section):
     fast_nodes: int = Field(default=0, ge=0)
     """Visits of the other moves, at most `nodes`; 0: a sixth of `nodes`."""
     look_for_material: bool = False
-    """Let the rules look for material at leaves, if the spec has `piece_gains`."""
+    """Let the rules look for material at leaves, if the spec has `piece_gains` or `piece_gain_share`."""
 
     @field_validator("fast_nodes")
     @classmethod

@@ -166,3 +166,5 @@ def test_too_few_positions_leave_the_first_proof(make_search: MakeSearch) -> Non
     ):
         shortener = MateShortener(search.tree, positions, lambda goes_on=goes_on: goes_on)
         assert shortener.quickest(9) is None
+    search = make_search("xiangqi", LONGER_PROOF_FIRST[0])
+    assert MateShortener(search.tree, 10**6, lambda: True).quickest(9) is not None

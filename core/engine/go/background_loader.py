@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from variant_ai.core.engine.go.search_signals import SearchSignals
-from variant_ai.core.engine.go.search_task import SearchTask
+from variant_ai.core.engine.go.search_task import NEVER, SearchTask
 
 if TYPE_CHECKING:
     from variant_ai.core.search.move.clock import TimeManager
@@ -21,7 +20,6 @@ LATE_FOR_POLICY = 2.0
 """Seconds that a move for a fixed time may be late, if it would otherwise be any legal move."""
 LOADING_SHARE = 0.25
 """Share of the clock that may be spent, once, on loading a net."""
-NEVER = math.inf
 
 
 def loading_deadlines(

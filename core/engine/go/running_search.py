@@ -7,14 +7,13 @@ has ended, because a stop before the search has begun has no effect.
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from variant_ai.core.engine.go.search_signals import SearchSignals
-from variant_ai.core.engine.go.search_task import SearchTask
+from variant_ai.core.engine.go.search_task import NEVER, SearchTask
 
 if TYPE_CHECKING:
     from variant_ai.core.search.interface import BaseSearch
@@ -30,7 +29,6 @@ less than the time."""
 LATE_START = 0.25
 """Seconds. A search that begins later than this after its `go` waited for something that is loaded
 once; its clock is not used to measure the lag."""
-NEVER = math.inf
 
 
 def run_search(

@@ -1,4 +1,4 @@
-"""Shared state of the two threads of a session: commands in order, and signals that cannot wait.
+"""Shared state of the reading and the working thread of a session: commands in order, and signals that cannot wait.
 
 The reading thread puts each `QueuedCommand` into a queue, and the working thread executes them one by
 one. `SearchSignals` reach a search that is already running: stop, ponder hit, quit.

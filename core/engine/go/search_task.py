@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,9 @@ from variant_ai.core.engine.commands import Go
 
 if TYPE_CHECKING:
     from variant_ai.core.search.move.clock import Clock
+
+NEVER = math.inf
+"""Time of something that does not happen."""
 
 
 @dataclass(frozen=True)
