@@ -152,11 +152,11 @@ class JsonService:
             words = json.loads(line.text)
             self._dispatch(check(words, self._actions))
         except (ValueError, RecursionError) as error:
-            self._print({"error": f"is not JSON: {error}"})
+            self._print_error(None, f"is not JSON: {error}")
         except VariantAIError as error:
             given = words.get("id") if isinstance(words, Mapping) else None
             is_id = isinstance(given, str | int) and not isinstance(given, bool)
-            self._print({"id": given if is_id else None, "error": str(error)})
+            self._print_error(given if is_id else None, str(error))
 
     def _dispatch(self, words: dict[str, Any]) -> None:
         action = words.get("action")
@@ -177,6 +177,9 @@ class JsonService:
                     query.stopped = True
             if self._running is not None and self._running.stopped and self._search is not None:
                 self._search.stop()
+
+    def _print_error(self, id: Any, problem: str) -> None:
+        self._print({"id": id, "final": True, "error": problem})
 
     def _print(self, words: Mapping[str, Any]) -> None:
         shown = {key: value for key, value in words.items() if key != "id" or value is not None}
@@ -199,9 +202,9 @@ class JsonService:
                 else:
                     self._analyse(query)
             except VariantAIError as error:
-                self._print({"id": query.id, "error": str(error)})
+                self._print_error(query.id, str(error))
             except Exception as error:  # one bad query must not end the others
-                self._print({"id": query.id, "error": f"{type(error).__name__}: {error}"})
+                self._print_error(query.id, f"{type(error).__name__}: {error}")
             with self._changed:
                 self._running, self._search = None, None
 

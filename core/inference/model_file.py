@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from variant_ai.core.errors import DataError
+from variant_ai.core.inference.checkpoint_files import step_folders
 from variant_ai.core.inference.interface import ModelInfo
 from variant_ai.core.nets.checksums import (
     CHECKSUM,
@@ -146,6 +147,8 @@ def find_model_file(path: Path, precision: str | None = None) -> ModelFile:
     """
     if path.is_dir():
         if not (path / RUN_MODEL).is_file():
+            if not step_folders(path / "checkpoints"):
+                raise DataError(f"{path} holds no net: neither {RUN_MODEL} nor a checkpoint")
             raise DataError(
                 f"{path} has no {RUN_MODEL}; write one with `variant-ai export {path} -o "
                 f"{path / RUN_MODEL}`"

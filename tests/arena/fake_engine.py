@@ -234,7 +234,7 @@ def uci_answer(game: Game, depth: int = 1) -> None:
 
 
 def xboard() -> None:
-    game, force, hard = Game(), False, False
+    game, force, hard, depth = Game(), False, False, 1
     for raw in sys.stdin.buffer:
         line = raw.decode().strip()
         word, _, rest = line.partition(" ")
@@ -260,14 +260,16 @@ def xboard() -> None:
         elif word == "usermove" or re.fullmatch(r"[a-i]\d[a-i]\d", word):
             game.moves.append(rest or word)
             if not force:
-                xboard_answer(game, depth=9 if hard else 1)
+                xboard_answer(game, depth=9 if hard else depth)
             elif MODE == "claims-early":
                 say("1/2-1/2 {50 move rule}")
         elif word in ("hard", "easy"):
             hard = word == "hard"
+        elif word == "sd":
+            depth = int(rest)
         elif word == "go":
             force = False
-            xboard_answer(game)
+            xboard_answer(game, depth)
         elif word == "?" and MODE == "late":
             say(f"move {game.legal()[0]}")
         elif word == "quit":

@@ -263,6 +263,21 @@ def test_every_protocol_plays(tall: Rules, protocol: str, monkeypatch: pytest.Mo
         player.close()
 
 
+def test_an_xboard_program_gets_limits_that_change_in_a_game(tall: Rules) -> None:
+    player = program(tall, "xboard", command("xboard"))
+    game = Game(tall)
+    try:
+        player.start()
+        player.new_game(game)
+        for depth in (2, 2, 3):
+            reply = player.play(game, turn(Allowance(depth=depth), side=game.side))
+            assert reply.depth == depth
+            game.push(reply.move)
+            game.push(int(game.legal_moves()[0]))
+    finally:
+        player.close()
+
+
 FAULTS = {
     "dies": ("crash", "out of ideas"),
     "hangs": ("hang", "hangs"),

@@ -217,6 +217,14 @@ def test_boards_saved_from_web_pages() -> None:
     assert (game.white, game.result) == ("許銀川", "1-0")
 
 
+@pytest.mark.parametrize(
+    ("text", "result"), [("红先胜", "1-0"), ("紅先和", "1/2-1/2"), ("黑胜", "0-1"), ("未知", "*")]
+)
+def test_results_of_saved_boards(text: str, result: str) -> None:
+    game = one("xiangqi", "dhtmlxq", DHTML.replace("红胜", text).encode("gb18030"))
+    assert game.result == result
+
+
 def test_moves_in_the_script_of_a_page() -> None:
     page = '<html>\n<script>var MOVE_STR = "77477062796780708979102226256364";</script>\n</html>\n'
     assert reader("xiangqi", "dhtmlxq").sniff(page.encode())

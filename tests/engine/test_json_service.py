@@ -168,7 +168,7 @@ def test_errors_are_reported_and_the_next_query_works(query: Any, problem: str) 
     first, second = answers(
         query, {"id": "next", "nodes": 2}, engines=FakeEngines(threading.Event())
     )
-    assert problem in first["error"]
+    assert problem in first["error"] and first["final"] is True
     assert first.get("id") == (query.get("id") if isinstance(query, dict) else None)
     assert second["id"] == "next" and second["best"] == "a2a3"
 
@@ -203,7 +203,7 @@ def test_answers_are_json_for_any_id(text: str) -> None:
     assert len(found) == 2
     assert found[0].get("id") not in (math.inf, -math.inf)
     if '"id": "' not in text:
-        assert "error" in found[0] and "id" not in found[0]
+        assert "error" in found[0] and "id" not in found[0] and found[0]["final"]
 
 
 def test_an_empty_list_of_moves_to_search_is_an_error() -> None:

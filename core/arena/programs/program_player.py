@@ -25,7 +25,7 @@ from variant_ai.core.arena.programs.engine_process import (
 )
 from variant_ai.core.arena.programs.rule_differences import program_variant
 from variant_ai.core.arena.programs.uci_client import CycloneClient, UcciClient, UciClient
-from variant_ai.core.arena.programs.xboard_client import XboardClient, level_lines
+from variant_ai.core.arena.programs.xboard_client import XboardClient
 from variant_ai.core.errors import EngineError, MoveError
 from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.rules.game import Game
@@ -409,7 +409,7 @@ class XboardPlayer(ProgramPlayer[XboardClient]):
 
     def _ask(self, game: Game, turn: Turn) -> Answer:
         if not self._game_began:
-            self.client.new_game(self.variant, self._start(game), level_lines(turn))
+            self.client.new_game(self.variant, self._start(game), turn)
             self._game_began = True
         return self.client.search(self._moves(game), turn)
 

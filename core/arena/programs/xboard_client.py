@@ -50,6 +50,8 @@ class XboardClient(EngineProcess):
         self._pings = 0
         self._fed = 0
         """Moves of the game that the engine has."""
+        self._limits: list[str] = []
+        """Commands that set its limits, as sent last."""
 
     # --- handshake -----------------------------------------------------------------------------
 
@@ -99,9 +101,9 @@ class XboardClient(EngineProcess):
 
     # --- a game --------------------------------------------------------------------------------
 
-    def new_game(self, variant: str, fen: str | None, level: Sequence[str]) -> None:
-        """Begin a game in `force` mode. fen: None for the variant's start position. level: commands
-        that set the clock (`level_lines`). Raises EngineError if the engine cannot play it."""
+    def new_game(self, variant: str, fen: str | None, turn: Turn) -> None:
+        """Begin a game in `force` mode. fen: None for the variant's start position. turn: has the
+        limits of the game. Raises EngineError if the engine cannot play it."""
         if self.variants and variant not in self.variants:
             raise EngineError(
                 f"engine {self.name} has no variant {variant!r}; it has {', '.join(self.variants)}"
@@ -111,7 +113,8 @@ class XboardClient(EngineProcess):
                 f"engine {self.name} cannot start from a position (no setboard); give openings as "
                 "lines of moves"
             )
-        for text in ("force", "new", f"variant {variant}", *level, "force"):
+        self._limits = _limit_lines(turn)
+        for text in ("force", "new", f"variant {variant}", *self._limits, "force"):
             self.send(text)
         if fen is not None:
             self.send(f"setboard {fen}")
@@ -127,9 +130,13 @@ class XboardClient(EngineProcess):
         """
         new = moves[self._fed :]
         usermove = "usermove " if self.features.get("usermove") == "1" else ""
-        pondering = self.ponders and self._fed > 0 and len(new) == 1
+        limits = _limit_lines(turn)
+        changed, self._limits = limits != self._limits, limits
+        pondering = self.ponders and self._fed > 0 and len(new) == 1 and not changed
         if not pondering:
             self.send("force")
+            for text in limits if changed else ():
+                self.send(text)
             for text in new:
                 self.send(usermove + text)
         if turn.allowance.base is not None and self.features.get("time") != "0":
@@ -161,8 +168,8 @@ class XboardClient(EngineProcess):
         raise AssertionError  # the lines end by an error only
 
 
-def level_lines(turn: Turn) -> list[str]:
-    """Commands that set the limits of a game."""
+def _limit_lines(turn: Turn) -> list[str]:
+    """Return the commands that set the limits of a game or move."""
     allowance = turn.allowance
     lines = []
     if allowance.base is not None:
