@@ -114,7 +114,7 @@ def _derive(name: str, ini: str | None, positions: int, seed: int) -> Derivation
         return found
     found.why_fairy = "; ".join(missing) or _kernel_fails(tree, positions, seed)
     if not found.why_fairy:
-        found.tree, found.engine = tree, "kernel"
+        found.tree, found.engine = _with_symmetry(tree), "kernel"
         return found
     for child in drafts_with_parents(tree):
         why = _kernel_fails(child, positions, seed)
@@ -151,6 +151,17 @@ def _kernel_fails(tree: Words, positions: int, seed: int) -> str:
         return "" if ends.agrees else f"{ENDS_DIFFER} {ends.first_difference}"
     except VariantAIError as error:
         return str(error)
+
+
+def _with_symmetry(tree: Words) -> Words:
+    """Return the draft with `symmetry: [files]`, so that training mirrors positions; unchanged if left and
+    right differ."""
+    mirrored = {**tree, "symmetry": ["files"]}
+    try:
+        read_tree(mirrored)
+    except SpecError:
+        return tree
+    return mirrored
 
 
 def read_tree(tree: Mapping[str, Any]) -> VariantSpec:

@@ -15,7 +15,7 @@ In reading order:
 Adding a backend:
 
     1. a subclass of `Evaluator` in backends/
-    2. choosing/evaluator_factory.py: its name in `NAMES` and its maker in `_MAKERS`
+    2. choosing/evaluator_factory.py: its maker in `_MAKERS`
     3. choosing/fastest_evaluator.py: `_contenders`, if `auto` should measure it too
     4. core/reinforce/games/game_supply.py: `open_net`, if `auto` should choose it for self-play
     5. its name in the help of `--evaluator` (cli/common/search_options.py) and of the option

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 
 from variant_ai.core.errors import SpecError
-from variant_ai.core.spec.betza import displacements, is_asymmetric
+from variant_ai.core.spec.betza import displacements, parse_betza
 from variant_ai.core.spec.issues import (
     Issues,
     Path,
@@ -23,6 +23,7 @@ from variant_ai.core.spec.plane_layout import (
     promotion_steps,
     step_name,
 )
+from variant_ai.core.spec.rule_words import Piece
 from variant_ai.core.spec.schema import (
     AttackPlanes,
     CapturedPlanes,
@@ -136,9 +137,9 @@ def check_symmetry(spec: VariantSpec) -> Issues:
     if walls != {mirrored_square(square, spec.board.files) for square in walls}:
         yield ("rules", "start"), "the walls are not symmetric, as `symmetry: [files]` needs"
     for letter, piece in spec.pieces.items():
-        if any(is_asymmetric(word) for word in piece.words):
+        if not _moves_symmetrically(spec, piece):
             yield path, f"{letter} moves differently to the left and to the right"
-        zones = [piece.within, piece.drop, *piece.from_]
+        zones = [piece.within, piece.drop]
         if piece.promotes is not None:
             zones += [piece.promotes.at, piece.promotes.must]
         for zone in zones:
@@ -147,6 +148,21 @@ def check_symmetry(spec: VariantSpec) -> Issues:
     for win in spec.rules.wins:
         if not _is_symmetric(spec, win.reaches):
             yield path, f"goal {win.reaches!r} of `wins` is not symmetric"
+
+
+def _moves_symmetrically(spec: VariantSpec, piece: Piece) -> bool:
+    """Return True if on every square the piece has the mirrored moves of the square opposite. Words that
+    differ may still give them: `frF` in a left corner and `flF` in a right one."""
+    board = spec.board
+    moves = [set(parse_betza(piece.moves)) for _ in range(board.files * board.ranks)]
+    for zone, word in piece.from_.items():
+        for square in zone_squares(zone, board):
+            moves[square].update(parse_betza(word))
+    return all(
+        {move._replace(dx=-move.dx) for move in there}
+        == moves[mirrored_square(square, board.files)]
+        for square, there in enumerate(moves)
+    )
 
 
 def _is_symmetric(spec: VariantSpec, zone: object) -> bool:

@@ -53,6 +53,21 @@ def test_built_in_specs_load(name: str) -> None:
         ("crazyhouse", "returns as P", "returns as X", "as X", "unknown piece 'X'"),
         ("crazyhouse", "\nsearch:", "\nsymmetry: [files]\nsearch:", "symmetry:", "castling"),
         (
+            "shogi",
+            "gold,   moves: WfF",
+            "gold,   moves: WflF",
+            "symmetry:",
+            "G moves differently to the left",
+        ),
+        ("janggi", "lower right: flF", "lower right: frF", "symmetry:", "P moves differently"),
+        (
+            "janggi",
+            "lower right: [f1, f8]",
+            "lower right: [f1]",
+            "symmetry:",
+            "R moves differently",
+        ),
+        (
             "xiangqi",
             "plies: 120",
             "plies: 0",

@@ -32,7 +32,6 @@ WITHOUT_NET = (MATERIAL, UNIFORM, RANDOM)
 """Evaluators that ignore the model."""
 LONG_NAMES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 """Other names of precisions, used by torch and by CrazyAra's option."""
-NAMES = (AUTO, "onnx", "openvino", "torch", *WITHOUT_NET, "check:A,B")
 
 
 def best_without_net(spec: VariantSpec) -> tuple[str, str]:
@@ -230,6 +229,8 @@ _MAKERS: dict[str, Callable[[EvaluatorRequest], Evaluator]] = {
     UNIFORM: make_uniform,
     RANDOM: partial(make_uniform, kind=RandomEvaluator),
 }
+NAMES = (AUTO, *_MAKERS, "check:A,B")
+"""Names that messages list."""
 
 
 def _onnx_file(model: Path, evaluator: str) -> Path:

@@ -102,7 +102,7 @@ class Optimiser:
             return f"{self.title} with the learning rate {config.lr_max:g}"
         least, greatest = config.momentum
         return (
-            f"{self.title} with Nesterov momentum {least:g} to {greatest:g}, one cycle of the "
+            f"{self.title} with momentum {least:g} to {greatest:g}, one cycle of the "
             f"learning rate up to {config.lr_max:g} and down to {config.lr_min:g}"
         )
 
