@@ -26,7 +26,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.search.interface import BaseSearch, check_shape
 from variant_ai.core.search.move.limits import Limits
-from variant_ai.core.search.move.variations import is_deep, make_report, visited_moves
+from variant_ai.core.search.move.variations import line_limit, make_report, visited_moves
 from variant_ai.core.search.pipeline import Job, Pipeline, check_evaluation, streams
 from variant_ai.core.search.report import Phases, Report
 from variant_ai.core.search.settings import SearchParams
@@ -341,12 +341,7 @@ class Search(BaseSearch):
         if deadline is not None and time.perf_counter() >= deadline:
             return "movetime"
         if limits.depth is not None or limits.mate is not None:
-            report = self.report()
-            if limits.depth is not None and is_deep(self.game, report, limits.depth):
-                return "depth"
-            mate = report.lines[0].mate_in
-            if limits.mate is not None and mate is not None and 0 < mate <= limits.mate:
-                return "mate"
+            return line_limit(self.game, self.report(), limits.depth, limits.mate)
         return ""
 
     def _uniform_step(self) -> Callable[[int, int, float | None], str]:

@@ -73,6 +73,7 @@ class _SearchTimer:
         self.task = task
         self.manager = manager
         self.signals = signals
+        self._game = search.game
         self._ended = threading.Event()
         self._started = task.at
         self._budget: Budget | None = None
@@ -120,8 +121,8 @@ class _SearchTimer:
         return Limits(
             nodes=task.nodes,
             movetime=movetime,
-            depth=None if go.depth is None else max(go.depth, 1),
-            mate=None if go.mate is None else max(go.mate, 1),
+            depth=task.depth,
+            mate=task.mate,
         )
 
     def end(self) -> None:
@@ -202,18 +203,17 @@ class _SearchTimer:
 
     def _limit_met(self) -> bool:
         """Check limits that the search does not know, because they count from the ponder hit on."""
-        task, go = self.task, self.task.go
-        if task.nodes is None and go.depth is None and go.mate is None:
+        task = self.task
+        if task.nodes is None and task.depth is None and task.mate is None:
             return False
         report = self.search.report(1)
         if report.stopped_by:  # nothing is left to search, so no limit would ever be met
             return True
         if task.nodes is not None and report.visits >= task.nodes:
             return True
-        if go.depth is not None and report.depth >= max(go.depth, 1):
-            return True
-        mate = report.lines[0].mate_in if report.lines else None
-        return go.mate is not None and mate is not None and 0 < mate <= max(go.mate, 1)
+        from variant_ai.core.search.move.variations import line_limit
+
+        return bool(line_limit(self._game, report, task.depth, task.mate))
 
     def _is_decided(self, budget: Budget) -> bool:
         """Return True if the clock's rules for easy and decided positions end the search."""

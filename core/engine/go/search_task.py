@@ -77,8 +77,17 @@ class SearchTask:
         return max(min(limits), 1) if limits else None
 
     @property
+    def depth(self) -> int | None:
+        """Plies of the best line."""
+        return None if self.go.depth is None else max(self.go.depth, 1)
+
+    @property
+    def mate(self) -> int | None:
+        """Full moves until mate."""
+        return None if self.go.mate is None else max(self.go.mate, 1)
+
+    @property
     def has_limit(self) -> bool:
         """True if the search ends by itself once its clock runs."""
-        go = self.go
-        given = (go.depth, self.nodes, self.movetime, go.mate, self.clock)
+        given = (self.depth, self.nodes, self.movetime, self.mate, self.clock)
         return any(limit is not None for limit in given)

@@ -57,6 +57,17 @@ def line_of(
     return line
 
 
+def line_limit(game: Game, report: Report, depth: int | None, mate: int | None) -> str:
+    """Return which limit the best line of the game's search has reached, `depth` or `mate`; empty if none.
+
+    depth: plies, see `is_deep`. mate: full moves; a win of the mover in at most this many is proven.
+    """
+    if depth is not None and is_deep(game, report, depth):
+        return "depth"
+    found = report.lines[0].mate_in if report.lines else None
+    return "mate" if mate is not None and found is not None and 0 < found <= mate else ""
+
+
 def is_deep(game: Game, report: Report, depth: int) -> bool:
     """Return True if the best line has `depth` plies, or after VISITS_A_PLY visits per ply, if it
     cannot get longer because it ends with the end of the game or a repetition."""
