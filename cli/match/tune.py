@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from variant_ai.core.arena.match.match_settings import MatchSettings
     from variant_ai.core.arena.match.tournament import Tournament
     from variant_ai.core.arena.players.player_spec import PlayerSpec
-    from variant_ai.core.arena.tuning.search_tuning import Match, MatchResult, Outcome, Plan
+    from variant_ai.core.arena.tuning.search_tuning import Match, MatchResult, Plan, TuningResult
     from variant_ai.core.rules.interface import Rules
 
 OPENINGS = 100
@@ -333,7 +333,7 @@ def _openings(file: str | None, rules: Rules, games: int, seed: int) -> tuple[Op
     return random_lines(rules, count, (2, 8), seed)
 
 
-def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
+def _show(plan: Plan, outcome: TuningResult, folder: Path, as_json: bool) -> None:
     """Print the results, and write the picture and the settings for a spec."""
     from variant_ai.core.arena.tuning.search_tuning import PICTURE, RESULT, spec_text
     from variant_ai.core.arena.tuning.tuning_picture import draw, importances
@@ -384,7 +384,7 @@ def _show(plan: Plan, outcome: Outcome, folder: Path, as_json: bool) -> None:
         print_facts(list(facts.items()))
 
 
-def _evidence(plan: Plan, outcome: Outcome, test: str) -> str:
+def _evidence(plan: Plan, outcome: TuningResult, test: str) -> str:
     """Comments above the settings for a spec, with their evidence. `tune.json` has the rest."""
     import time
 

@@ -198,7 +198,7 @@ class Session:
             case Unreadable():
                 self._error(command.problem)
             case Go():
-                waits = self._dialect.queues_searches(self.options)
+                waits = self._dialect.queues_searches
                 number = signals.next_number(stop_others=not waits)
                 put = self._put_pending if command.perft is None else self._put
                 put(command, line.at, number)

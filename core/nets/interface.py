@@ -140,9 +140,8 @@ class NetConfig(BaseModel):
         size = [str(self.size[key]) for key in ("blocks", "channels") if key in self.size]
         return " ".join([self.name, "x".join(size), self.head] if size else [self.name, self.head])
 
-    def build(self, builders: object = None) -> nn.Module:
-        """Build a network of this configuration with random weights. builders: not needed any more, and
-        ignored; nets of plugins are found by name."""
+    def build(self) -> nn.Module:
+        """Build a network of this configuration with random weights."""
         builder = find_builder(self.name)
         net = builder.build(self.shape, builder.size(**self.size))
         from torch import nn

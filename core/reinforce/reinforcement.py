@@ -230,7 +230,11 @@ class Reinforcement:
         """Go on with the next generation to its end; False if it was stopped."""
         generation = self.state.generation + 1
         row: Row = {"generation": generation, "net": self.state.player}
-        for name, step in (("play", self._games), ("learn", self._net), ("ladder", self._measure)):
+        for name, step in (
+            ("play", self._play_step),
+            ("learn", self._learn_step),
+            ("ladder", self._ladder_step),
+        ):
             if stop() or not self._timed(name, step, generation, row, stop):
                 return False
         self._complete(generation, row)
@@ -255,7 +259,7 @@ class Reinforcement:
         row[f"{name}_seconds"], row[f"{name}_cpu"] = state.took[name]
         return True
 
-    def _games(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
+    def _play_step(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
         """Step 1: the store of a generation, and what its games were like."""
         if not self.folder.store(generation).is_file():
             self.watcher.step(f"generation {generation}: games")
@@ -271,7 +275,7 @@ class Reinforcement:
         row["total_positions"] = self.state.positions + row["positions"]
         return True
 
-    def _net(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
+    def _learn_step(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
         """Step 2: the net of a generation."""
         learning = self.settings.learning
         steps = max(1, round(row["positions"] * learning.samples_per_position / learning.batch))
@@ -406,7 +410,7 @@ class Reinforcement:
 
     # --- training and matches --------------------------------------------------------------------
 
-    def _measure(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
+    def _ladder_step(self, generation: int, row: Row, stop: Callable[[], bool]) -> bool:
         """Step 3: the matches of a generation, and the net that plays next."""
         state, ladder = self.state, self.ladder
         wanted = self.settings.ladder

@@ -18,7 +18,7 @@ from variant_ai.core.train.loop.distributed import ALONE, Workers
 from variant_ai.core.train.loop.position_source import Source
 from variant_ai.core.train.measure.metrics import Metrics, Scores
 from variant_ai.core.train.run.checkpoint import Checkpoint, TrainState
-from variant_ai.core.train.run.run_log import Observer
+from variant_ai.core.train.run.run_log import NoObserver, Observer
 from variant_ai.core.train.run.training_settings import TrainConfig
 
 
@@ -66,6 +66,8 @@ class BaseTrainer(ABC):
         self.train = train
         self.validation = validation
         self.folder = folder
+        self.observer = observer if observer is not None and workers.first else NoObserver()
+        self.tensorboard = tensorboard
         self.workers = workers
 
     @abstractmethod

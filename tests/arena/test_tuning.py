@@ -17,12 +17,12 @@ from variant_ai.core.arena.tuning.search_tuning import (
     SETTINGS,
     Match,
     MatchResult,
-    Outcome,
     Plan,
     Range,
     Settings,
     Trial,
     Tuner,
+    TuningResult,
     spec_text,
 )
 from variant_ai.core.arena.tuning.surrogate import Surrogate
@@ -69,7 +69,9 @@ class Games:
         return [match for match in self.played if match.folder.parent.name == "trials"]
 
 
-def tune(folder: Path, games: Games, said: list[str] | None = None, **changed: object) -> Outcome:
+def tune(
+    folder: Path, games: Games, said: list[str] | None = None, **changed: object
+) -> TuningResult:
     lines: list[str] = [] if said is None else said
     return Tuner(plan(**changed), folder, games, lines.append).run(lambda: False)
 
@@ -190,7 +192,7 @@ def test_what_does_nothing_matters_little(tmp_path: Path) -> None:
         score = 0.3 + 0.4 * float(settings["q_weight"])
         wins = int(rng.binomial(40, score))
         trials.append(Trial(number, settings, Tally(wins, 0, 40 - wins)))
-    outcome = Outcome(trials)
+    outcome = TuningResult(trials)
     outcome.surrogate = Tuner(plan(), tmp_path, Games(), print).surrogate(trials)
     shares = importances(plan(), outcome)
     assert shares["q_weight"] > 0.8 and shares["virtual_style"] < 0.1

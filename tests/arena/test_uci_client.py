@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 
 from variant_ai.core.arena.programs import engine_process
-from variant_ai.core.arena.programs.engine_process import Answer, command_words, engine_command
+from variant_ai.core.arena.programs.engine_process import (
+    ProgramAnswer,
+    command_words,
+    engine_command,
+)
 from variant_ai.core.arena.programs.uci_client import UciClient, parse_option
 from variant_ai.core.errors import EngineError
 
@@ -26,7 +30,7 @@ def fake(mode: str, timeout: float = 10.0, **options: str) -> UciClient:
     return UciClient([sys.executable, str(FAKE), mode], timeout=timeout, options=options)
 
 
-def searched(engine: UciClient, timeout: float = 10, moves: Sequence[str] = ()) -> Answer:
+def searched(engine: UciClient, timeout: float = 10, moves: Sequence[str] = ()) -> ProgramAnswer:
     engine.send(engine.position_line(FEN, moves))
     return engine.search(GO, timeout)
 

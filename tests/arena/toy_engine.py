@@ -10,7 +10,7 @@ from variant_ai.core.arena.games.generation import GenerationSettings
 from variant_ai.core.arena.games.openings import Opening
 from variant_ai.core.arena.games.player_games import PlayerGames
 from variant_ai.core.arena.players.player import Player
-from variant_ai.core.arena.programs.engine_process import Answer, EngineDiedError
+from variant_ai.core.arena.programs.engine_process import EngineDiedError, ProgramAnswer
 from variant_ai.core.arena.programs.program_player import Coordinates, UciPlayer
 from variant_ai.core.arena.programs.uci_client import UciClient
 from variant_ai.core.data.game_record import GameRecord
@@ -75,15 +75,17 @@ class ToyEngine(UciClient):
         fen = None if words[1] == "startpos" else " ".join(words[2:at])
         self.game = Game.from_uci(self.rules, fen, words[at + 1 :])
 
-    def search(self, limits: Mapping[str, int], timeout: float, grace: float = 0.0) -> Answer:
+    def search(
+        self, limits: Mapping[str, int], timeout: float, grace: float = 0.0
+    ) -> ProgramAnswer:
         assert self.up and limits["nodes"] > 0 and grace == 0
         self.asked(limits)
         if self.wrong and (not self.at or self.games in self.at):
             if self.wrong == "fails":
                 raise EngineDiedError("engine Toy died")
-            return Answer({"illegal": "a1a1", "garbage": "?!", "no move": None}[self.wrong])
+            return ProgramAnswer({"illegal": "a1a1", "garbage": "?!", "no move": None}[self.wrong])
         move = int(min(self.game.legal_moves()))
-        return Answer(
+        return ProgramAnswer(
             uci(self.rules.types, self.rules.spec.board.files, move), self.score(self.game.ply)
         )
 

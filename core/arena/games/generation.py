@@ -142,7 +142,7 @@ class GenerationSettings(BaseModel):
         return found
 
 
-class Variety:
+class GameVariation:
     """Random moves and numbers of nodes of one game."""
 
     def __init__(self, settings: GenerationSettings, number: int) -> None:

@@ -11,9 +11,9 @@ from variant_ai.core.arena.games.generated_games import Ended
 from variant_ai.core.arena.games.generation import (
     RANDOM_MOVE,
     GameGenerator,
+    GameVariation,
     GenerationSettings,
     NextGame,
-    Variety,
     game_seed,
 )
 from variant_ai.core.arena.games.openings import Opening
@@ -36,7 +36,7 @@ class _Game:
 
     number: int
     played: PlayedGame
-    variety: Variety
+    variety: GameVariation
     rng: np.random.Generator
     """Of its noise and sampled moves."""
 
@@ -104,7 +104,7 @@ class NetGames(GameGenerator):
                 self._playing[tree] = _Game(
                     number,
                     PlayedGame(game, game.ply),
-                    Variety(self.settings, number),
+                    GameVariation(self.settings, number),
                     np.random.default_rng(seed),
                 )
                 if not self._search(tree, searches):

@@ -9,9 +9,9 @@ from variant_ai.core.arena.games.generated_games import STOPPED, Dropped, Ended
 from variant_ai.core.arena.games.generation import (
     RANDOM_MOVE,
     GameGenerator,
+    GameVariation,
     GenerationSettings,
     NextGame,
-    Variety,
     game_seed,
 )
 from variant_ai.core.arena.games.openings import Opening
@@ -35,7 +35,7 @@ class VariedPlayer(Player):
 
     def __init__(self, player: Player, settings: GenerationSettings) -> None:
         self.player, self.settings = player, settings
-        self._variety = Variety(settings, 0)
+        self._variety = GameVariation(settings, 0)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -45,7 +45,7 @@ class VariedPlayer(Player):
         self.player.start()
 
     def new_game(self, game: Game, number: int = 0) -> None:
-        self._variety = Variety(self.settings, number)
+        self._variety = GameVariation(self.settings, number)
         self.start()
         self.player.new_game(game, game_seed(self.settings.seed, number))
 

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from variant_ai.core.arena.match.referee import Conduct, DrawRule, ResignRule
 from variant_ai.core.arena.players.player import LONGEST_WAIT
-from variant_ai.core.arena.players.player_spec import Limits, PlayerSpec, player_of
+from variant_ai.core.arena.players.player_spec import MoveLimits, PlayerSpec, player_of
 from variant_ai.core.arena.tables.sprt import Sprt
 from variant_ai.core.errors import SettingError, unknown
 from variant_ai.core.system.checked_models import checked
@@ -57,7 +57,7 @@ class OpeningSettings(BaseModel):
     """Order in which they are used."""
 
 
-class MatchSettings(Limits):
+class MatchSettings(MoveLimits):
     """A match. Limits apply to players that have none of their own."""
 
     variant: str

@@ -40,7 +40,7 @@ _HEAD = re.compile(
 _GROUPS = {"option": "options", "search": "search"}
 
 
-class Limits(BaseModel):
+class MoveLimits(BaseModel):
     """Limits of each move; the first one reached ends the search."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -65,7 +65,7 @@ class Limits(BaseModel):
         )
 
 
-class PlayerSpec(Limits):
+class PlayerSpec(MoveLimits):
     """A player. Exactly one of `command`, `net` and `random` is given."""
 
     name: str = ""

@@ -93,7 +93,7 @@ def engine_command(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProgramAnswer:
     """Result of one search of an engine."""
 
     move: str | None
@@ -113,13 +113,13 @@ class Answer:
     empty."""
     expected: str = ""
     """The reply that the engine would ponder on; empty if it named none."""
-    candidates: tuple[Answer, ...] = ()
+    candidates: tuple[ProgramAnswer, ...] = ()
     """First moves of the lines that it compared (option MultiPV), in its order, with their scores; empty
     if it wrote only one line."""
 
 
 @dataclass(frozen=True)
-class Line:
+class OutputLine:
     """A line that an engine wrote, and the time it was read (`time.monotonic`)."""
 
     text: str
@@ -138,7 +138,7 @@ class EngineProcess(Closing, ABC):
         self.hurried = threading.Event()
         """If set, the search that is under way gets `stop`, and answers with its move so far."""
         self._process: subprocess.Popen[bytes] | None = None
-        self._lines: queue.SimpleQueue[Line | None] = queue.SimpleQueue()
+        self._lines: queue.SimpleQueue[OutputLine | None] = queue.SimpleQueue()
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._stdout: deque[str] = deque(maxlen=STDOUT_LINES)
         self._readers: list[threading.Thread] = []
@@ -244,11 +244,11 @@ class EngineProcess(Closing, ABC):
             raise self._hung(waiting_for)
         return line.text
 
-    def _next(self, deadline: float) -> Line | None:
+    def _next(self, deadline: float) -> OutputLine | None:
         """Read the next line; None if the deadline passes first. Raises EngineDiedError.
 
         Lines that wait already are returned even then, so that a busy machine loses none. Callers compare
-        `Line.at` with their deadline: an engine that writes without end would never miss it otherwise.
+        `OutputLine.at` with their deadline: an engine that writes without end would never miss it otherwise.
         """
         try:
             line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
@@ -307,14 +307,14 @@ def command_name(command: Sequence[str]) -> str:
 
 
 def _read_lines(
-    process: subprocess.Popen[bytes], lines: queue.SimpleQueue[Line | None], tail: deque[str]
+    process: subprocess.Popen[bytes], lines: queue.SimpleQueue[OutputLine | None], tail: deque[str]
 ) -> None:
     assert process.stdout is not None
     with process.stdout as pipe, contextlib.suppress(ValueError, OSError):
         while line := pipe.readline(LINE_BYTES):
             text = line.decode("utf-8", "replace").strip()
             if lines.qsize() < MOST_LINES:
-                lines.put(Line(text, time.monotonic()))
+                lines.put(OutputLine(text, time.monotonic()))
             tail.append(text[:STDOUT_WIDTH])
     lines.put(None)
 

@@ -17,10 +17,10 @@ from typing import Any, Generic, TypeVar, cast
 from variant_ai.core.arena.players.player import Allowance, Fault, Player, Reply, Turn
 from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.arena.programs.engine_process import (
-    Answer,
     EngineDiedError,
     EngineHungError,
     EngineProcess,
+    ProgramAnswer,
     engine_command,
 )
 from variant_ai.core.arena.programs.rule_differences import program_variant
@@ -198,13 +198,13 @@ class ProgramPlayer(Player, Generic[Client]):
     def _new_game(self, game: Game) -> None: ...
 
     @abstractmethod
-    def _ask(self, game: Game, turn: Turn) -> Answer: ...
+    def _ask(self, game: Game, turn: Turn) -> ProgramAnswer: ...
 
     def _read(self, game: Game, text: str) -> int:
         """Read the move of an answer. Raises MoveError."""
         return self.coordinates.read(game, text)
 
-    def _candidates(self, game: Game, answer: Answer) -> tuple[tuple[int, int], ...]:
+    def _candidates(self, game: Game, answer: ProgramAnswer) -> tuple[tuple[int, int], ...]:
         """Candidates of an answer; those without a legal move or a score are left out."""
         found: dict[int, int] = {}
         for line in answer.candidates:
@@ -307,7 +307,7 @@ class UciPlayer(ProgramPlayer[UciClient]):
             self.client.set_option("Threads", threads)
         self.client.new_game()
 
-    def _ask(self, game: Game, turn: Turn) -> Answer:
+    def _ask(self, game: Game, turn: Turn) -> ProgramAnswer:
         client = self.client
         if self._pondered is not None and self._pondered == list(game.moves):
             self._pondered = None
@@ -407,7 +407,7 @@ class XboardPlayer(ProgramPlayer[XboardClient]):
     def _new_game(self, game: Game) -> None:
         self._game_began = False
 
-    def _ask(self, game: Game, turn: Turn) -> Answer:
+    def _ask(self, game: Game, turn: Turn) -> ProgramAnswer:
         if not self._game_began:
             self.client.new_game(self.variant, self._start(game), turn)
             self._game_began = True
@@ -460,7 +460,7 @@ def uci_limits(turn: Turn) -> dict[str, int]:
     return limits
 
 
-def score_of(answer: Answer) -> int | None:
+def score_of(answer: ProgramAnswer) -> int | None:
     """Score in centipawns of the mover, mates as in `GameRecord.scores`."""
     if answer.mate is None:
         return None if answer.score is None else max(-HIGHEST, min(HIGHEST, answer.score))

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from variant_ai.core.arena.programs.engine_process import Answer, EngineProcess
+from variant_ai.core.arena.programs.engine_process import EngineProcess, ProgramAnswer
 from variant_ai.core.errors import EngineError, unknown
 
 D = TypeVar("D")
@@ -159,7 +159,9 @@ class UciClient(EngineProcess):
         played = f" moves {' '.join(moves)}" if moves else ""
         return f"position {'startpos' if fen is None else f'fen {fen}'}{played}"
 
-    def search(self, limits: Mapping[str, int], timeout: float, grace: float = 0.0) -> Answer:
+    def search(
+        self, limits: Mapping[str, int], timeout: float, grace: float = 0.0
+    ) -> ProgramAnswer:
         """Search the position that was set.
 
         limits: named as in UCI (`nodes`, `depth`, `movetime`, `wtime`). timeout: seconds after
@@ -176,7 +178,7 @@ class UciClient(EngineProcess):
         `miss`."""
         self.send(f"go ponder{_words_of(limits)}")
 
-    def hit(self, timeout: float, grace: float) -> Answer:
+    def hit(self, timeout: float, grace: float) -> ProgramAnswer:
         """Report that the expected move was played, and wait for the engine's move; see
         `search`."""
         self.send("ponderhit")
@@ -189,7 +191,7 @@ class UciClient(EngineProcess):
         while not self._line("bestmove", deadline).startswith(("bestmove", "nobestmove")):
             pass
 
-    def _answer(self, timeout: float, grace: float) -> Answer:
+    def _answer(self, timeout: float, grace: float) -> ProgramAnswer:
         """Wait for the move of the search under way; see `search`."""
         ranks: dict[int, str] = {}
         candidates = _Candidates()
@@ -198,7 +200,7 @@ class UciClient(EngineProcess):
                 words = text.split()
                 move = words[1] if len(words) > 1 and words[0] == "bestmove" else ""
                 # the best line; numbers that cannot be parsed are left out
-                best = _line_of(ranks[min(ranks)]) if ranks else Answer(None)
+                best = _line_of(ranks[min(ranks)]) if ranks else ProgramAnswer(None)
                 claim = next((word for word in words[2:] if word in ("draw", "resign")), "")
                 expected = words[3] if words[2:3] == ["ponder"] and len(words) > 3 else ""
                 return replace(
@@ -309,12 +311,12 @@ class _Candidates:
     def add(self, rank: int, text: str) -> None:
         self._lines.append((rank, text))
 
-    def found(self) -> tuple[Answer, ...]:
+    def found(self) -> tuple[ProgramAnswer, ...]:
         """Each move once, in the engine's order; empty if it wrote only one line."""
         if len({rank for rank, _ in self._lines}) < 2:
             return ()
-        latest: dict[int, Answer] = {}  # by rank, the last line, also if it is a bound
-        exact: dict[str, Answer] = {}  # by move, the last line that is no bound
+        latest: dict[int, ProgramAnswer] = {}  # by rank, the last line, also if it is a bound
+        exact: dict[str, ProgramAnswer] = {}  # by move, the last line that is no bound
         for rank, text in self._lines:
             line = _line_of(text)
             if line.move is None or (line.score is None and line.mate is None):
@@ -328,10 +330,10 @@ class _Candidates:
         return tuple({line.move: exact.get(line.move or "", line) for line in lines}.values())
 
 
-def _line_of(text: str) -> Answer:
+def _line_of(text: str) -> ProgramAnswer:
     words = text.split()
     pv = words.index("pv") + 1 if "pv" in words else len(words)
-    return Answer(
+    return ProgramAnswer(
         move=words[pv] if pv < len(words) else None,
         score=_score(words),
         mate=_number(words, "mate", 0) if "mate" in words else None,

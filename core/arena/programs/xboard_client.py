@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from variant_ai.core.arena.players.player import Turn
-from variant_ai.core.arena.programs.engine_process import Answer, EngineProcess
+from variant_ai.core.arena.programs.engine_process import EngineProcess, ProgramAnswer
 from variant_ai.core.errors import EngineError
 
 SILENCE = 3.0
@@ -121,7 +121,7 @@ class XboardClient(EngineProcess):
         self._fed = 0
         self._sync()
 
-    def search(self, moves: Sequence[str], turn: Turn) -> Answer:
+    def search(self, moves: Sequence[str], turn: Turn) -> ProgramAnswer:
         """Send the moves of the game that the engine does not have yet, then search.
 
         An engine that ponders gets only the one new move, and answers by itself: `force` would end
@@ -146,7 +146,7 @@ class XboardClient(EngineProcess):
         if pondering:
             self.send(usermove + new[0])
         elif claim := self._sync():
-            return Answer(None, claim=claim)
+            return ProgramAnswer(None, claim=claim)
         else:
             self.send("go")
         return self._answer(turn)
@@ -155,14 +155,14 @@ class XboardClient(EngineProcess):
         self.send("force")
         self.send(f"result {result} {{{reason}}}")
 
-    def _answer(self, turn: Turn) -> Answer:
+    def _answer(self, turn: Turn) -> ProgramAnswer:
         thought: re.Match[str] | None = None
         for text, seconds, late in self._search_lines("move", "?", turn.wait, turn.grace):
             if text.startswith("feature "):
                 self.features.update(_features(text))
             move, claim = _move(text), _claim(text)
             if move or claim:
-                answer = Answer(move or None, seconds=seconds, late=late, claim=claim)
+                answer = ProgramAnswer(move or None, seconds=seconds, late=late, claim=claim)
                 return answer if thought is None else _with_thought(answer, thought)
             thought = _THINKING.fullmatch(text) or thought
         raise AssertionError  # the lines end by an error only
@@ -206,7 +206,7 @@ def _claim(text: str) -> str:
     return ""
 
 
-def _with_thought(answer: Answer, thinking: re.Match[str]) -> Answer:
+def _with_thought(answer: ProgramAnswer, thinking: re.Match[str]) -> ProgramAnswer:
     """Add depth, score and nodes of the engine's last thinking line."""
     depth, score, _, nodes = (int(thinking[i]) for i in range(1, 5))
     if abs(score) >= MATE_SCORE:

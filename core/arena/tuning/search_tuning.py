@@ -218,7 +218,7 @@ class Trial:
 
 
 @dataclass
-class Outcome:
+class TuningResult:
     """Results of a tuning so far."""
 
     trials: list[Trial] = field(default_factory=list)
@@ -251,9 +251,9 @@ class Tuner:
         self._check_folder()
         self.study = self._open()
 
-    def run(self, stopped: Callable[[], bool]) -> Outcome:
+    def run(self, stopped: Callable[[], bool]) -> TuningResult:
         """Play trials, finals and the test, until done or stopped."""
-        outcome = Outcome(self.trials())
+        outcome = TuningResult(self.trials())
         while len(outcome.trials) < self.plan.trials and not stopped():
             trial = self._next()
             if trial is None:
@@ -322,7 +322,7 @@ class Tuner:
     def _rounded(self, params: Mapping[str, Any]) -> Settings:
         return {one.name: one.rounded(params[one.name]) for one in self.plan.ranges}
 
-    def _report(self, outcome: Outcome) -> None:
+    def _report(self, outcome: TuningResult) -> None:
         trial = outcome.trials[-1]
         best = max(outcome.trials, key=lambda one: one.tally.score)
         self._print(
@@ -333,7 +333,7 @@ class Tuner:
 
     # --- after the trials ----------------------------------------------------------------------
 
-    def _finish(self, outcome: Outcome, stopped: Callable[[], bool]) -> None:
+    def _finish(self, outcome: TuningResult, stopped: Callable[[], bool]) -> None:
         assert outcome.surrogate is not None
         best: tuple[float, Trial] | None = None
         for trial in self._finalists(outcome):
@@ -366,7 +366,7 @@ class Tuner:
                 Match(folder, winner.settings, self.plan.sprt_games, 20_000, sprt=True)
             )
 
-    def _finalists(self, outcome: Outcome) -> Iterator[Trial]:
+    def _finalists(self, outcome: TuningResult) -> Iterator[Trial]:
         """Trials with the greatest expected score; only the first of equal settings."""
         assert outcome.surrogate is not None
         expected, _ = outcome.surrogate.predict(self.plan.points(outcome.trials))

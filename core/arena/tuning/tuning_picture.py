@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.arena.tuning.search_tuning import Outcome, Plan, Range, Settings, Value
+from variant_ai.core.arena.tuning.search_tuning import Plan, Range, Settings, TuningResult, Value
 from variant_ai.core.arena.tuning.surrogate import Surrogate
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.pictures.canvas import (
@@ -26,7 +26,7 @@ PROFILED = 41
 """Values of a setting in its curve."""
 
 
-def draw(plan: Plan, outcome: Outcome) -> Picture:
+def draw(plan: Plan, outcome: TuningResult) -> Picture:
     """A panel for each setting, most important first. Needs a fitted surrogate."""
     shares = importances(plan, outcome)
     ranges = sorted(plan.ranges, key=lambda one: -shares[one.name])
@@ -51,7 +51,7 @@ def draw(plan: Plan, outcome: Outcome) -> Picture:
     )
 
 
-def _panel(axes: Any, plan: Plan, outcome: Outcome, one: Range) -> None:
+def _panel(axes: Any, plan: Plan, outcome: TuningResult, one: Range) -> None:
     values, mean, deviation = profile(plan, outcome, one)
     tried = [trial.settings[one.name] for trial in outcome.trials]
     scores = [trial.tally.score for trial in outcome.trials]
@@ -76,7 +76,7 @@ def _panel(axes: Any, plan: Plan, outcome: Outcome, one: Range) -> None:
     axes.set_ylim(0, 1)
 
 
-def importances(plan: Plan, outcome: Outcome) -> dict[str, float]:
+def importances(plan: Plan, outcome: TuningResult) -> dict[str, float]:
     """Return the share of the variance of the expected score that each setting explains alone, over
     the values tried (first-order sensitivity; other settings averaged over the trials)."""
     assert outcome.surrogate is not None
@@ -91,7 +91,7 @@ def importances(plan: Plan, outcome: Outcome) -> dict[str, float]:
 
 
 def profile(
-    plan: Plan, outcome: Outcome, one: Range
+    plan: Plan, outcome: TuningResult, one: Range
 ) -> tuple[list[Value], NDArray[np.float64], NDArray[np.float64]]:
     """Return values of a setting, with mean and standard deviation of the expected score there.
 
@@ -108,7 +108,7 @@ def profile(
     return values, mean, deviation
 
 
-def _base(plan: Plan, outcome: Outcome) -> Settings:
+def _base(plan: Plan, outcome: TuningResult) -> Settings:
     if plan.present_is_inside:
         return plan.present
     assert outcome.surrogate is not None

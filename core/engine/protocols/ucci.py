@@ -55,7 +55,8 @@ class Ucci(Dialect):
         self.milliseconds = options.is_on("usemillisec")
         self.batch = options.is_on("batch")
 
-    def queues_searches(self, options: OptionSet) -> bool:
+    @property
+    def queues_searches(self) -> bool:
         return self.batch
 
     def parse(self, text: str) -> Command | None:

@@ -115,8 +115,9 @@ class Dialect:
     def apply(self, options: OptionSet) -> None:
         """Take over options that were set before the handshake."""
 
-    def queues_searches(self, options: OptionSet) -> bool:
-        """Return True if a `go` waits for the search before it, instead of stopping it."""
+    @property
+    def queues_searches(self) -> bool:
+        """True if a `go` waits for the search before it, instead of stopping it."""
         return False
 
     # --- reading -------------------------------------------------------------------------------

@@ -84,8 +84,6 @@ def make_evaluator(
     device: str = "cpu",
     precision: str | None = None,
     log: Log | None = None,
-    plugins: object = None,
-    builders: object = None,
 ) -> Evaluator:
     """Make an evaluator by name, for a variant and a model.
 
@@ -99,7 +97,6 @@ def make_evaluator(
             bf16 if the processor supports it. fp32 gives the same numbers on every machine.
             int8 of `net.onnx` is expected beside it, as `net-int8.onnx`.
         log: called with sentences about the choice and anything the user should know.
-        plugins, builders: not needed any more, and ignored; those of plugins are found by name.
 
     A net may have been trained with other planes or another policy than the spec's. Its `info`
     knows the spec by which it sees positions (`ModelInfo.own_spec`); searches use that.

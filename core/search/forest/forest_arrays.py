@@ -140,7 +140,7 @@ class Forest(NamedTuple):
     """[5]: cells, repeats, positions of the line, entries of the past, hash chains of one tree."""
 
 
-def cells_of(nodes: int) -> int:
+def cells_for_visits(nodes: int) -> int:
     """Return the cells of a slab for `nodes` visits; see CELLS_A_VISIT."""
     return CELLS_A_VISIT * (nodes + 2) + 64
 

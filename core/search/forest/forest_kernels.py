@@ -170,7 +170,7 @@ def begin(t: Tables, s: Settings, c: Choice, f: Forest, i: Number, positions: Nu
 
 
 @borrowing
-def is_over(s: Settings, f: Forest, g: Arrays, i: Number) -> Truth:
+def is_over(f: Forest, g: Arrays, i: Number) -> Truth:
     """Return True if the search of tree i is complete."""
     tree = f.trees[i]
     record = g.nodes[np.int64(g.state[0]["root"])]
@@ -303,7 +303,7 @@ def gather(
             root = np.int64(g.state[0]["root"])
             if not tree["prepared"] and g.nodes[root]["state"] == OPEN:
                 prepare_root(c, f, g, np.int64(i))
-            if is_over(s, f, g, np.int64(i)):
+            if is_over(f, g, np.int64(i)):
                 counters = f.counters[0]
                 if (
                     counters["entries"] >= f.entries.shape[0]

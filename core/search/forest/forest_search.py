@@ -24,7 +24,7 @@ from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
     IDLE,
     SEARCHING,
-    cells_of,
+    cells_for_visits,
     new_forest,
 )
 from variant_ai.core.search.forest.forest_kernels import begin, gather
@@ -141,7 +141,7 @@ class ForestSearch(SharedBatches):
         )
         self.forest = new_forest(
             games,
-            cells_of(most),
+            cells_for_visits(most),
             most + 2,
             settings.max_plies + 1,
             table,

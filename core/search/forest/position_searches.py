@@ -27,7 +27,7 @@ from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
     ENDED,
     IDLE,
-    cells_of,
+    cells_for_visits,
     descent_of,
     graph_of,
     new_forest,
@@ -118,7 +118,7 @@ class PositionSearches(SharedBatches):
         self._choice[0]["full_share"] = 1.0
         cells = max(1, (params.memory_mb << 20) // trees, 1 << 20) // CELL
         if nodes is not None:
-            cells = min(cells, cells_of(nodes))
+            cells = min(cells, cells_for_visits(nodes))
         depth = self.params.max_depth
         self._chases = Chases(self.rules)
         forest = new_forest(trees, cells, depth, positions, np.zeros((2, 1), np.int32))

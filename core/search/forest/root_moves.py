@@ -103,9 +103,7 @@ def prepare_root(c: Choice, f: Forest, g: Arrays, i: Number) -> None:
 
 
 @borrowing
-def root_score(
-    f: Forest, g: Arrays, i: Number, e: Number, low: float, factor: float, q: float
-) -> float:
+def root_score(f: Forest, i: Number, e: Number, low: float, factor: float, q: float) -> float:
     """g + logit + sigma(q) of edge e of the root of tree i."""
     return np.float64(f.root_scores[i * MAX_MOVES + e]) + factor * (q - low)
 
@@ -145,7 +143,7 @@ def halving_edge(s: Settings, f: Forest, g: Arrays, i: Number, root: Number) -> 
             continue
         n = np.int64(g.slots[slots + e]["visits"])
         q = value_or(g, s, slots + e, mix)
-        score = root_score(f, g, i, np.int64(e), low, factor, q)
+        score = root_score(f, i, np.int64(e), low, factor, q)
         if n == wanted and score > best:
             best = score
             chosen = np.int64(e)
@@ -335,7 +333,7 @@ def chosen_edge(
             q = value_or(g, s, slots + e, mix)
         if visits < most:
             continue
-        score = root_score(f, g, i, np.int64(e), low, factor, q)
+        score = root_score(f, i, np.int64(e), low, factor, q)
         if score > best_score:
             best_score = score
             chosen = np.int64(e)

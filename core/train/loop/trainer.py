@@ -55,7 +55,7 @@ from variant_ai.core.train.run.checkpoint import (
 )
 from variant_ai.core.train.run.initial_weights import find_start, random_net
 from variant_ai.core.train.run.run_folder import CHECKPOINTS, last_metrics
-from variant_ai.core.train.run.run_log import NoObserver, Observer, RunLog
+from variant_ai.core.train.run.run_log import Observer, RunLog
 from variant_ai.core.train.run.training_settings import TrainConfig
 
 MAX_RECOVERIES = 3
@@ -93,9 +93,15 @@ class Trainer(BaseTrainer):
                 f"{workers.world} processes cannot share the {config.micro_batches} parts of a "
                 "step evenly; start a number of processes that divides it"
             )
-        super().__init__(config, train, validation, folder, workers=workers)
-        self.observer = observer if observer is not None and workers.first else NoObserver()
-        self.tensorboard = tensorboard
+        super().__init__(
+            config,
+            train,
+            validation,
+            folder,
+            observer=observer,
+            tensorboard=tensorboard,
+            workers=workers,
+        )
         self.parts = config.micro_batches // workers.world
         """Parts of a step that this process computes."""
         self.device = workers.device(choose_device(config.device))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -13,7 +14,6 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.nets.network import load_model, outputs_of
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.train.interface import BaseTrainer, TrainResult
-from variant_ai.core.train.loop.distributed import ALONE, Workers
 from variant_ai.core.train.loop.position_source import Samples, Source
 from variant_ai.core.train.measure.prediction import predict
 from variant_ai.core.train.run.checkpoint import (
@@ -21,7 +21,7 @@ from variant_ai.core.train.run.checkpoint import (
     list_checkpoints,
     save_checkpoint,
 )
-from variant_ai.core.train.run.run_log import NoObserver, Observer, RunLog
+from variant_ai.core.train.run.run_log import RunLog
 from variant_ai.core.train.run.training_settings import TrainConfig
 
 
@@ -34,14 +34,10 @@ class PlainTrainer(BaseTrainer):
         train: Source,
         validation: Source | None,
         folder: Path,
-        *,
-        observer: Observer | None = None,
-        tensorboard: bool = True,
-        workers: Workers = ALONE,
+        **options: Any,
     ) -> None:
-        super().__init__(config, train, validation, folder, workers=workers)
-        self.observer = observer or NoObserver()
-        self.tensorboard = tensorboard
+        """options: those of `BaseTrainer`."""
+        super().__init__(config, train, validation, folder, **options)
         torch.manual_seed(config.seed)
         self.net = config.net.build()
         self.optimiser = torch.optim.SGD(self.net.parameters(), lr=0.1 * config.lr_max)

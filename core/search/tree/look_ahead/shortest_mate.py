@@ -61,7 +61,7 @@ NO, YES, AGAIN = range(3)
 """Results of `search_mate`."""
 
 
-class MateSearch(NamedTuple):
+class DeepeningState(NamedTuple):
     """State of one `search_mate`, which can be interrupted and continued."""
 
     state: Annotated[NDArray[np.void], array(MATE_SEARCH)]
@@ -72,11 +72,11 @@ class MateSearch(NamedTuple):
     """Moves by ply, [DEEPEST + 1, MAX_MOVES]."""
 
 
-def new_mate_search() -> MateSearch:
+def new_deepening_state() -> DeepeningState:
     """Create the state of a new search."""
     frames = np.zeros(DEEPEST + 1, FRAME)
     frames["refuter"] = -1
-    return MateSearch(
+    return DeepeningState(
         np.zeros(1, MATE_SEARCH), frames, np.zeros((DEEPEST + 1, MAX_MOVES), np.int32)
     )
 
@@ -87,7 +87,7 @@ def search_mate(
     s: Settings,
     w: Descent,
     k: Scratch,
-    q: MateSearch,
+    q: DeepeningState,
     start: Number,
     plies: Number,
     lost: Number,
@@ -146,7 +146,7 @@ def enter(
     s: Settings,
     w: Descent,
     k: Scratch,
-    q: MateSearch,
+    q: DeepeningState,
     start: Number,
     ply: Number,
     plies: Number,
@@ -284,7 +284,7 @@ class MateShortener:
         self, ply: int, plies: int, lost: bool, allowed: NDArray[np.int32]
     ) -> tuple[int, int]:
         """Call `search_mate`, as long as positions and time last: (its result, the winning move)."""
-        tree, search = self._tree, new_mate_search()
+        tree, search = self._tree, new_deepening_state()
         while True:
             before = int(search.state[0]["positions"])
             result = search_mate(
