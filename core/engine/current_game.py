@@ -29,7 +29,7 @@ NOTATIONS = {
 LOOK_BACK = 40
 """Number of last positions in which a FEN is looked for."""
 DEEPEST_PERFT = 200
-"""Plies; counting less takes forever already."""
+"""Plies. Even counting fewer takes hours."""
 INTERRUPTIBLE = 3
 """Depth of perft that is counted between two checks of `stop`."""
 

@@ -13,7 +13,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 
 ADVISED_GENERATION = 3
-"""Random weights are no longer to blame then."""
+"""By this generation random weights are no longer the cause."""
 MOSTLY_DRAWN = 0.95
 SAMPLED_GAMES = 100
 """Games that are replayed to count distinct positions."""

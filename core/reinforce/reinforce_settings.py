@@ -133,7 +133,7 @@ class Window(Section):
     """Replay window N = min(T, c * (1 + beta * ((T / c)^alpha - 1) / alpha)) of T positions."""
 
     size: int = Field(default=50_000, ge=1)
-    """c, in positions: until so many are recorded, the window has all of them."""
+    """c, in positions: until this many are recorded, the window has all of them."""
     alpha: float = Field(default=0.75, gt=0, le=1)
     """Exponent of the growth."""
     beta: float = Field(default=0.4, ge=0)

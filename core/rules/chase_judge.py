@@ -23,7 +23,7 @@ class ChaseJudge:
     """Fairy-Stockfish as judge of a spec's chases.
 
     It cannot judge every spec: the variant that `fairy:` names may have another board. A game or a search
-    must not end by that, so a warning says it once, and every chase is a repetition as any other.
+    must not fail because of that: one warning is given, and every chase counts as an ordinary repetition.
     """
 
     def __init__(self, spec: VariantSpec) -> None:

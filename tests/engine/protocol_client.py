@@ -56,6 +56,11 @@ class FakeSearch:
         self._stop = threading.Event()
         self._state: tuple[float, int, list[int]] = (0.0, 0, [])
 
+    @property
+    def game(self) -> Game:
+        assert self._game is not None
+        return self._game
+
     def set_game(self, game: Game) -> None:
         self._game = game
         self.games.append(game.uci_moves())

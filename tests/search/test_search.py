@@ -22,6 +22,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.search.move.limits import Limits
+from variant_ai.core.search.move.variations import line_limit
 from variant_ai.core.search.report import Report, centipawns
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.tree.nodes import WAITING
@@ -590,6 +591,10 @@ def test_a_depth_that_no_line_reaches(make_search: MakeSearch) -> None:
     report = search.run(Limits(depth=60, movetime=60))
     assert report.stopped_by == "depth"
     assert report.visits >= 60 * 500
+    # the engine asks the same after a ponder hit
+    assert report.depth < 60
+    assert line_limit(search.game, report, 60, None) == "depth"
+    assert line_limit(search.game, report, None, 60) == ""
 
 
 def test_slices_begin_with_one_visit_for_slow_rules(

@@ -1,4 +1,4 @@
-"""Generated games on disk: a journal beside the store, and the store in the end.
+"""Generated games on disk: a journal beside the store, and finally the store.
 
 The first line of the journal holds the settings; it is only continued with the same ones. Every
 finished or filtered game is a line, written when it has ended, in any order of numbers, so a kill

@@ -6,10 +6,10 @@ Texts are wins-losses-draws, as in [Xiangqi-thesis] chapter 5 (`76-3-21`) and [C
 (`80-20-0`).
 
 Ratings of many players follow Bradley and Terry: i beats j with probability 1 / (1 + e^-(g_i −
-g_j)), where g = Elo · ln 10 / 400; a draw counts as half a win and half a loss. The ratings maximise the likelihood, which is concave (Newton's method).
-A draw is less uncertain than this likelihood assumes, so the covariance is not the inverse
-information H⁻¹ but the sandwich H⁻¹ B H⁻¹, with B the observed spread of the results ([White]).
-For two players this gives the Elo of `estimate`, and its error if the score is not extreme.
+g_j)), where g = Elo · ln 10 / 400; a draw counts as half a win and half a loss. The ratings
+maximise the likelihood, which is concave (Newton's method). A draw is less uncertain than this
+likelihood assumes, so the covariance is not the inverse information H⁻¹ but the sandwich
+H⁻¹ B H⁻¹, with B the observed spread of the results ([White]). For two players this gives the Elo of `estimate`, and its error if the score is not extreme.
 """
 
 from __future__ import annotations

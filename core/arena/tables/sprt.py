@@ -1,8 +1,8 @@
 """Sequential probability ratio test, which ends a match when one hypothesis is accepted.
 
 H0: the first player is `elo0` better; H1: `elo1` better. After every game the
-log-likelihood ratio of H1 to H0 is computed from the complete pairs up to the first missing one; the match ends when it
-leaves (lower, upper), with
+log-likelihood ratio of H1 to H0 is computed from the complete pairs up to the first missing one; the
+match ends when it leaves (lower, upper), with
 
     lower = ln(β / (1 − α))      H0 accepted; wrong with probability β if H1 is true
     upper = ln((1 − β) / α)      H1 accepted; wrong with probability α if H0 is true

@@ -175,7 +175,7 @@ def _unread(importer: Importer) -> list[Skip]:
 
 
 def _wrong(file: MonthlyFile, archive: IO[bytes]) -> str:
-    """Return the error message if the checksum of a file is wrong, else `''`; leaves it at its begin."""
+    """Return the error message if the checksum of a file is wrong, else `''`; rewind it."""
     archive.seek(0)
     found = hashlib.file_digest(archive, "sha256").hexdigest()  # type: ignore[arg-type]
     archive.seek(0)

@@ -73,7 +73,6 @@ class _SearchTimer:
         self.task = task
         self.manager = manager
         self.signals = signals
-        self._game = search.game
         self._ended = threading.Event()
         self._started = task.at
         self._budget: Budget | None = None
@@ -213,7 +212,7 @@ class _SearchTimer:
             return True
         from variant_ai.core.search.move.variations import line_limit
 
-        return bool(line_limit(self._game, report, task.depth, task.mate))
+        return bool(line_limit(self.search.game, report, task.depth, task.mate))
 
     def _is_decided(self, budget: Budget) -> bool:
         """Return True if the clock's rules for easy and decided positions end the search."""

@@ -207,11 +207,11 @@ _FIRST = (
           "clock; 0: by the clock"),
     search_option("max_depth"),
     _check("Allow_Early_Stopping", True, "Answer once no other move can overtake the best one"),
-    _spin("Centi_Random_Move_Factor", 0, 0, 100, "Vary the time of a move at random, by up to so "
+    _spin("Centi_Random_Move_Factor", 0, 0, 100, "Vary the time of a move at random, by up to this "
           "many hundredths; 10 for games with people"),
     _spin("Slow Mover", 100, 10, 1000, "Time of a move by the clock, in per cent of the usual "
           "time", ucci=False),
-    _spin("nodestime", 0, 0, 10_000, "Count time in nodes, so many per millisecond; 0: by the "
+    _spin("nodestime", 0, 0, 10_000, "Count time in nodes, this many per millisecond; 0: by the "
           "clock", ucci=False),
     _check("Use_NPS_Time_Manager", False, NO_EFFECT),
     # --- search --------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ UCCI_OPTIONS: tuple[Option, ...] = (
     _combo("randomness", "none", ("none", "tiny", "small", "medium", "large", "huge"),
            "Temperature of the choice of the move, from 0 to 1"),
     _combo("style", "normal", ("solid", "normal", "risky"), NO_EFFECT),
-    _spin("resign", 3, 0, 49, "Resign if the expected score was below so many per cent in three own "
+    _spin("resign", 3, 0, 49, "Resign if the expected score was below this percentage in three own "
           "moves in a row; 0: never"),
     Option("newgame", "button", about="The next position belongs to a new game"),
 )  # fmt: skip

@@ -70,7 +70,7 @@ class ClusterPlayer:
         self._resignations: Counter[str] = Counter()
 
     def play(self, net: NetFile, seconds: float) -> GameBlock:
-        """Play about so many seconds, or until the end of a game if none has ended by then.
+        """Play for about `seconds`, or until the end of a game if none has ended by then.
 
         Games in progress go on with the net given. Raises DataError if it does not fit,
         VariantAIError if this machine cannot play the variant.

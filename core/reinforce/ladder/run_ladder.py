@@ -148,7 +148,7 @@ class RunLadder:
         evaluator_of: returns the evaluator of an earlier generation; both belong to the caller.
         generating: generation that generates games until now.
         cpu_seconds: spent by the run so far; games: those of self-play in that time. If `cpu_seconds`
-        is given, matches that would exceed `cpu_share` of it are left out, except the one of the gate.
+        is given, matches that would exceed `cpu_share` of it are left out, except that of the gate.
         The match of a program that can no longer be started is left out, too.
         Raises DataError if an evaluator does not fit the variant.
         """

@@ -136,7 +136,7 @@ def configure_start(
     spec: VariantSpec,
     start: Start | None,
 ) -> NetConfig:
-    """Return the net of a run: that of its start, or the one of the settings.
+    """Return the net of a run: that of its start, or else that of the settings.
 
     Raises DataError if the start is of another encoding, UnknownNameError, VariantAIError."""
     if start is not None:

@@ -176,7 +176,7 @@ def _trained(name: str) -> Callable[[Row], float | None]:
 
 def _rate(row: Row, count: float) -> float | None:
     """So many a second of self-play; None for a generation that was played before a resume."""
-    seconds = row.get("playing_seconds", row["play_seconds"])  # older runs have the latter alone
+    seconds = row.get("playing_seconds", row["play_seconds"])  # older runs have only the latter
     return count / seconds if seconds > 0.01 else None
 
 

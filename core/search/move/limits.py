@@ -31,7 +31,7 @@ class Limits:
     depth: int | None = None
     """Plies of the principal variation (`Report.depth`)."""
     mate: int | None = None
-    """Number of full moves: the search ends when a win of the mover in at most so many is proven."""
+    """Number of full moves: the search ends when a win of the mover in at most this many is proven."""
     infinite: bool = False
     """Go on until stopped, even if another limit is reached, or if the tree is solved or full."""
 

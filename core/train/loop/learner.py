@@ -6,11 +6,12 @@ B positions of a (micro) batch. The loss is the mean over positions of
 
 with the weights w and u of the position's policy and value, which are 1 unless it must not teach them,
 where policy is -log p(move played), or -Σ π · log p for the visits of a search, and value is
-(z - v)² for the label z and the value v of the net ([CrazyAra-preprint] eq. 1). A net that predicts win, draw and loss learns them by cross
-entropy instead of the square, and its value follows from them; a label z that is no result has
-the classes max(z, 0), 1 - |z| and max(-z, 0). Plies left are learnt by Huber's
-loss in units of `PLIES_UNIT`, quadratic up to half a unit, so that games that ended much earlier or
-later than predicted have no greater gradient than others; where they are not known it is 0.
+(z - v)² for the label z and the value v of the net ([CrazyAra-preprint] eq. 1). A net that predicts
+win, draw and loss learns them by cross entropy instead of the square, and its value follows from
+them; a label z that is no result has the classes max(z, 0), 1 - |z| and max(-z, 0). Plies left are
+learnt by Huber's loss in units of `PLIES_UNIT`, quadratic up to half a unit, so that games that
+ended much earlier or later than predicted have no greater gradient than others; where they are not
+known it is 0.
 """
 
 from __future__ import annotations

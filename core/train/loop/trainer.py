@@ -314,7 +314,7 @@ class Trainer(BaseTrainer):
         return quiet
 
     def time_steps(self, seconds: float) -> tuple[float, float]:
-        """Seconds per step and per validated position, measured for about so many seconds.
+        """Seconds per step and per validated position, measured for about `seconds`.
 
         The net cannot be trained properly afterwards.
         """

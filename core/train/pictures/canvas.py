@@ -56,7 +56,7 @@ class Picture:
 
 
 def new_figure(width: float, height: float, *, arranged: bool = True) -> Figure:
-    """A figure of so many inches, which needs no display.
+    """A figure of this size in inches, which needs no display.
 
     Its parts are arranged so that they do not overlap, which is slow if there are many; with
     `arranged=False` the caller gives their positions.
@@ -113,7 +113,7 @@ def series(number: int) -> dict[str, Any]:
 
 
 def printable(text: str, most: int | None = None) -> str:
-    """The text as the fonts of the pictures can show it, with at most so many characters.
+    """The text as the fonts of the pictures can show it, cut to `most` characters.
 
     Missing characters become `?`; a `$` does not start a formula.
     """

@@ -317,7 +317,7 @@ def _within_minutes(
 
 
 def _affordable(positions: int, limit: int | None, each: float, seconds: float) -> int:
-    """Number of positions that can be validated in so many seconds, at most `limit` (None: all); at
+    """Number of positions that can be validated in `seconds`, at most `limit` (None: all); at
     least a few hundred, because fewer mean nothing."""
     most = min(positions, limit or positions)
     return min(most, max(256, int(seconds / each)))

@@ -2,9 +2,9 @@
 
 A small net often misjudges positions in which pieces can be captured. The rules play thousands of
 captures in the time of one evaluation. So they try each move of a leaf, then captures alone, with
-alpha-beta and nothing but values of pieces. Captures that a recapture refutes are left out. The gain of the best move is added to the logit of the
-net's value, which already knows the pieces on the board; the gain of each move, times `material_prior`,
-is added to the logit of its prior.
+alpha-beta and nothing but values of pieces. Captures that a recapture refutes are left out. The gain
+of the best move is added to the logit of the net's value, which already knows the pieces on the
+board; the gain of each move, times `material_prior`, is added to the logit of its prior.
 
 Gains are in logits, units of atanh(value). What the capture of each piece is worth is in a spec's
 `search:`, `piece_gains:`; `benchmarks/piece_gains.py` fits it. Promotions gain nothing here, and in
