@@ -237,15 +237,19 @@ def _start_of(spec: VariantSpec, start: str) -> Path:
 
 
 def _openings(settings: ReinforceSettings, rules: Rules) -> tuple[Opening, ...]:
-    """Openings of the games; empty without a file of them. Raises DataError."""
+    """Openings of the games; empty without a file of them. Raises SettingError."""
     variety = settings.variety
     if variety.openings is None:
         return ()
     from variant_ai.cli.common.player_options import load_openings
     from variant_ai.core.arena.match.match_settings import OpeningSettings
+    from variant_ai.core.errors import DataError, SettingError
 
     chosen = OpeningSettings(file=variety.openings, plies=variety.opening_plies)
-    return load_openings(chosen, rules, settings.seed, max_plies=variety.max_plies)
+    try:
+        return load_openings(chosen, rules, settings.seed, max_plies=variety.max_plies)
+    except DataError as error:
+        raise SettingError(f"variety.openings: {error}") from None
 
 
 def _cluster_games(
