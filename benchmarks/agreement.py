@@ -34,7 +34,7 @@ from pathlib import Path
 
 from fairy_agreement import check_fairy_engine
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.errors import UnknownNameError
 from variant_ai.core.rules.fairy.fairy_stockfish import fairy_variants
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec

@@ -34,7 +34,7 @@ from pathlib import Path
 
 from page_tables import markdown_table, replaced
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.inference.interface import Evaluator

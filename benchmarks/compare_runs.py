@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from variant_ai.cli.common.console import print_table, run_script
+from variant_ai.cli.common.console import print_table
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.arena.tables.elo import Tally, fit
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.games.game_supply import open_net

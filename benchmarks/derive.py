@@ -18,7 +18,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.derive.derivation import POSITIONS, Derivation, derive
 from variant_ai.core.rules.fairy.fairy_stockfish import fairy_variants
 

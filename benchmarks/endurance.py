@@ -21,7 +21,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.rules.game import Game
 from variant_ai.plugins import registry
 

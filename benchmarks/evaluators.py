@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluator, make_evaluator
 from variant_ai.core.inference.backends import openvino_backend as ov

@@ -31,7 +31,7 @@ from gpu_report import Report, Row, machine, markdown
 from gpu_training import Course, parse_net, together_rows, train_rows
 from page_tables import marks, replaced
 
-from variant_ai.cli.common.console import EXIT_INTERRUPTED, run_script
+from variant_ai.cli.common.ending import EXIT_INTERRUPTED, run_script
 from variant_ai.core.analysis import search_speed as speed
 from variant_ai.core.errors import UnknownNameError, VariantAIError
 from variant_ai.core.inference import Evaluator, make_evaluator

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.system.child_processes import guard_child, release_child
 from variant_ai.core.system.files import write_whole

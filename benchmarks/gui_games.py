@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 
 PAIRINGS = (
     ("crazyhouse", "uci", "fairy-stockfish"),

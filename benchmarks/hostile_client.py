@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 
 FENS = (
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR[] w KQkq - 0 1",

@@ -32,7 +32,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from variant_ai import Engine, Position
-from variant_ai.cli.common.console import note, progress, run_script
+from variant_ai.cli.common.console import note, progress
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.arena.games.openings import played_out, sampled_from_store
 from variant_ai.core.arena.players.player import Allowance, Player, PlayerClock, Turn
 from variant_ai.core.arena.players.player_spec import net_name, parse_player

@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.cli.common.player_options import NO_NET, net_digest
 from variant_ai.core.arena.games.openings import random_lines
 from variant_ai.core.arena.match.match_record import GameEntry, tally_of

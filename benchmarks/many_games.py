@@ -20,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 from typing import get_args
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.arena.players.player import Reason
 from variant_ai.core.rules.game import Game
 from variant_ai.plugins import registry

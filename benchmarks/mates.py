@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import UniformEvaluator

@@ -26,7 +26,8 @@ from judgement import Judge
 from numpy.typing import NDArray
 
 from variant_ai import Engine, Position
-from variant_ai.cli.common.console import note, progress, run_script
+from variant_ai.cli.common.console import note, progress
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.arena.games.openings import played_out, sampled_from_store
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.errors import DataError, SettingError

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from variant_ai.cli.common.console import note, run_script
+from variant_ai.cli.common.console import note
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.arena.games.openings import played_out, sampled_from_store
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.engine.packaged_nets import first_file

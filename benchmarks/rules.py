@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.jit import Number, njit
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules

@@ -25,7 +25,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.visits import Visits

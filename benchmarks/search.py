@@ -24,7 +24,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import SettingError
 from variant_ai.core.inference import UniformEvaluator

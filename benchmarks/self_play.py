@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.inference import Evaluation, Evaluator, make_evaluator

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
 
 PROGRAM = [sys.executable, "-m", "variant_ai.cli.main"]

@@ -25,7 +25,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from variant_ai.cli.common.console import run_script
+from variant_ai.cli.common.ending import run_script
 from variant_ai.core.data.sample.mixture import MixedSampler
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.encoding import Encoder

@@ -21,7 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from variant_ai.cli.common.console import print_json, run_script
+from variant_ai.cli.common.console import print_json
+from variant_ai.cli.common.ending import run_script
 
 ADDRESS = re.compile(r"the page is at http://127\.0\.0\.1:(\d+)")
 VARIANTS = ("crazyhouse", "xiangqi", "minishogi", "chess")

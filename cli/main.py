@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai import __version__
-from variant_ai.cli.common.console import note, plain_ends, reported_errors
+from variant_ai.cli.common.console import note
+from variant_ai.cli.common.ending import plain_ends, reported_errors
 from variant_ai.core.errors import unknown
 from variant_ai.core.system import compilation_progress as compilation
 from variant_ai.core.system.interrupts import answer_signals, command_begins

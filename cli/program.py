@@ -37,7 +37,7 @@ def run_program(program: Callable[[], object]) -> None:
     After an interrupt the interpreter is not torn down: threads that compile or run nets may still be
     at work, and crash if it is.
     """
-    from variant_ai.cli.common.console import EXIT_INTERRUPTED, exit_at_once
+    from variant_ai.cli.common.ending import EXIT_INTERRUPTED, exit_at_once
 
     try:
         program()

@@ -87,7 +87,7 @@ def program(code: str) -> subprocess.Popen[str]:
     """Start a program that handles signals, and wait until it has printed a line."""
     head = (
         "import signal, sys, time\n"
-        "from variant_ai.cli.common.console import run_script\n"
+        "from variant_ai.cli.common.ending import run_script\n"
         "from variant_ai.core.system.interrupts import stop_on_signal\n"
         "def main():\n"
     )

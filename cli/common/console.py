@@ -1,38 +1,22 @@
-"""Shared parts of the commands: options, tables, progress bars, and the end of the program.
-
-Nothing heavy is imported here at module level, because every `--help` imports this file. Commands
-import numpy, torch and the core inside their functions.
-"""
+"""What commands print: tables, facts, JSON, notes and progress bars."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
-from click.core import ParameterSource
-
-from variant_ai.core.system import interrupts
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
-
-    from variant_ai.core.spec.schema import VariantSpec
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-EXIT_ERROR = 1
-EXIT_INTERRUPTED = interrupts.EXIT_INTERRUPTED
 
 
 def program() -> str:
@@ -41,118 +25,6 @@ def program() -> str:
     if shutil.which(name) is None and os.path.isfile(called) and name in os.path.basename(called):
         return shlex.quote(os.path.relpath(called))
     return name
-
-
-# --- help and options --------------------------------------------------------------------------
-
-PATH = click.Path(path_type=Path)
-FILE = click.Path(path_type=Path, dir_okay=False)
-EXISTING_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
-FOLDER = click.Path(path_type=Path, file_okay=False)
-COUNT = click.IntRange(min=1)
-"""Types of options."""
-
-
-def examples(*lines: str) -> str:
-    """Return the `epilog` of a command with its examples, one per line.
-
-    Use: `@click.command(epilog=examples("variant-ai spec show NAME"))`. A line that starts with
-    `#` is a comment on the next line.
-    """
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-class FiniteRange(click.FloatRange):
-    """A number in a range; `inf` and `nan` are rejected."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is not a finite number", param, ctx)
-        return number
-
-
-class NetPath(click.Path):
-    """A net that exists, or `packaged` (see `Registry.net`)."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path, exists=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from variant_ai.core.spec.catalogue import PACKAGED
-
-        if str(value) == PACKAGED:
-            return Path(value)
-        return super().convert(value, param, ctx)
-
-
-def variant_option(
-    *, required: bool = True, help: str = "Variant: a name, or the path of a YAML spec."
-) -> Callable[[F], F]:
-    """Add `-V/--variant NAME`, passed to the command as `variant: str` (see `load_variant`)."""
-    return click.option(
-        "-V",
-        "--variant",
-        "variant",
-        metavar="NAME",
-        required=required,
-        help=help,
-        shell_complete=_complete_variant,
-    )
-
-
-def _complete_variant(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    from variant_ai.plugins import registry
-
-    return sorted(name for name in registry().variants if name.startswith(incomplete))
-
-
-def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Add several options to a command, in the order in which its help lists them."""
-
-    def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-"""`--json`, passed to the command as `as_json: bool`; print with `print_json`."""
-
-seed_option = click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, help="Seed of all random numbers."
-)
-"""`--seed N`, passed to the command as `seed: int`."""
-
-
-def reject_given(names: Iterable[str], reason: str) -> None:
-    """Raise UsageError if the command was given one of its parameters `names`, such as `as_json`.
-
-    reason: follows the option, as in `has no effect with --elo`.
-    """
-    for param in click.get_current_context().command.params:
-        if param.name in names and was_given(param.name):
-            raise click.UsageError(f"{next(o for o in param.opts if o[:2] == '--')} {reason}")
-
-
-def was_given(name: str) -> bool:
-    """Return true if the command was given its parameter of that name on the command line."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source == ParameterSource.COMMANDLINE
-
-
-def load_variant(name_or_path: str) -> VariantSpec:
-    """Return the spec of `-V`: a registered name or a YAML file. Raises UnknownNameError, SpecError."""
-    from variant_ai.plugins import registry
-
-    return registry().variant(name_or_path)
-
-
-# --- output ------------------------------------------------------------------------------------
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -304,127 +176,3 @@ def progress(*, quiet: bool = False) -> Iterator[Progress]:
     )
     with display:
         yield display
-
-
-# --- errors and the end of the program ---------------------------------------------------------
-
-
-def fail(message: str) -> NoReturn:
-    """End the command with one sentence on stderr and exit status 1."""
-    raise CommandError(message)
-
-
-class CommandError(click.ClickException):
-    """One sentence on stderr and exit status 1; every VariantAIError ends as one."""
-
-    exit_code = EXIT_ERROR
-
-    def format_message(self) -> str:
-        return " ".join(self.message.split("\n")).strip()
-
-
-@contextlib.contextmanager
-def reported_errors() -> Iterator[None]:
-    """Report user errors (VariantAIError, OSError) as one sentence with exit status 1.
-
-    With `VARIANT_AI_DEBUG=1` they keep their traceback.
-    """
-    from variant_ai.core.errors import SpecError, VariantAIError
-    from variant_ai.core.system.missing_packages import missing_packages_explained
-
-    if os.environ.get("VARIANT_AI_DEBUG"):
-        yield
-        return
-    try:
-        with missing_packages_explained():
-            yield
-    except SpecError as error:  # several problems are on several lines
-        raise CommandError(str(error).replace("\n", "; ")) from error
-    except VariantAIError as error:
-        raise CommandError(str(error)) from error
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise CommandError(_os_message(error)) from error
-    except (click.ClickException, click.Abort, click.exceptions.Exit):
-        raise
-    except Exception as error:
-        if isinstance(error, (MemoryError, RuntimeError)) and _is_out_of_memory(error):
-            raise CommandError(
-                "there is not enough memory; in a training use a smaller --batch, or split it with "
-                "--accumulate"
-            ) from error
-        blame = _blame(error)
-        if not blame:
-            raise
-        raise CommandError(f"{blame} (VARIANT_AI_DEBUG=1 shows the traceback)") from error
-
-
-def _blame(error: Exception) -> str:
-    """Return a sentence about the plugin that failed, if one did and plugins are loaded."""
-    loaded = sys.modules.get("variant_ai.plugins.registered")
-    return loaded.registry().blame(error) if loaded is not None else ""
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Recognise the errors of numpy, torch and GPU libraries without importing torch."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    message = str(error).lower()
-    words = ("allocate memory", "out of memory", "alloc_failed")
-    return bool(names & {"MemoryError", "OutOfMemoryError"}) or any(
-        word in message for word in words
-    )
-
-
-def run_script(main: Callable[[], int | None]) -> NoReturn:
-    """Run a program that is no command (`benchmarks/`) and end it like one: user errors in one
-    sentence, Ctrl-C without a traceback."""
-    interrupts.answer_signals()
-    interrupts.command_begins()
-    with plain_ends(), reported_errors():
-        status = main() or 0
-    sys.exit(status)
-
-
-@contextlib.contextmanager
-def plain_ends() -> Iterator[None]:
-    """End the program without a traceback after an error, Ctrl-C or a closed pipe."""
-    try:
-        yield
-        sys.stdout.flush()
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        _interrupted()
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # Python flushes once more at exit, into a closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EXIT_ERROR)
-    except Exception:
-        # An interrupt inside compiled code may appear as any error.
-        if not interrupts.was_interrupted() or os.environ.get("VARIANT_AI_DEBUG"):
-            raise
-        _interrupted()
-    finally:
-        interrupts.command_is_over()
-
-
-def exit_at_once(status: int) -> NoReturn:
-    """End the process without waiting for its threads."""
-    sys.stderr.flush()
-    os._exit(status)
-
-
-def _interrupted() -> NoReturn:
-    click.echo("Interrupted.", err=True)
-    sys.exit(EXIT_INTERRUPTED)
-
-
-def _os_message(error: OSError) -> str:
-    from variant_ai.core.errors import os_reason
-
-    if error.strerror is None:
-        return str(error) or type(error).__name__
-    names = [os.fspath(n) for n in (error.filename, error.filename2) if isinstance(n, str)]
-    return f"{' -> '.join(names)}: {os_reason(error, names[-1])}" if names else error.strerror

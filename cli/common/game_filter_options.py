@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import with_options
+from variant_ai.cli.common.options import with_options
 
 if TYPE_CHECKING:
     from variant_ai.core.data.filters import GameFilter

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import click
 
-from variant_ai.cli.common.console import FiniteRange
+from variant_ai.cli.common.options import FiniteRange
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

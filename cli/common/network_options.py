@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from variant_ai.cli.common.console import COUNT, with_options
+from variant_ai.cli.common.options import COUNT, with_options
 
 size_options = with_options(
     click.option("--blocks", type=COUNT, help="Blocks of the net's tower."),

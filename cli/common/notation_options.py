@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from variant_ai.cli.common.console import F
+from variant_ai.cli.common.options import F
 
 if TYPE_CHECKING:
     from variant_ai.core.data.read.resolve import Resolver

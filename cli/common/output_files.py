@@ -11,7 +11,8 @@ from pathlib import Path
 
 import click
 
-from variant_ai.cli.common.console import FILE, F, fail
+from variant_ai.cli.common.ending import fail
+from variant_ai.cli.common.options import FILE, F
 from variant_ai.core.system.files import is_stream
 
 

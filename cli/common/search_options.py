@@ -11,16 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
-    COUNT,
-    F,
-    FiniteRange,
-    NetPath,
-    fail,
-    load_variant,
-    note,
-    with_options,
-)
+from variant_ai.cli.common.console import note
+from variant_ai.cli.common.ending import fail
+from variant_ai.cli.common.options import COUNT, F, FiniteRange, NetPath, load_variant, with_options
 from variant_ai.core.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:

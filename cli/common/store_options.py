@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
-    FILE,
-    fail,
-    load_variant,
-    note,
-    progress,
-    variant_option,
-)
+from variant_ai.cli.common.console import note, progress
+from variant_ai.cli.common.ending import fail
+from variant_ai.cli.common.options import FILE, load_variant, variant_option
 from variant_ai.cli.common.output_files import output_option, require_new
 from variant_ai.core.system.text_tables import counted
 

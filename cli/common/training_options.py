@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
-    FILE,
-    fail,
-    load_variant,
-    note,
-    variant_option,
-    with_options,
-)
+from variant_ai.cli.common.console import note
+from variant_ai.cli.common.ending import fail
 from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.network_options import net_size, size_options
+from variant_ai.cli.common.options import FILE, load_variant, variant_option, with_options
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules

@@ -16,19 +16,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.cluster_options import cluster_pools, ray_option
-from variant_ai.cli.common.console import (
+from variant_ai.cli.common.console import note, print_facts, print_json, progress
+from variant_ai.cli.common.ending import fail
+from variant_ai.cli.common.model_options import ModelCommand
+from variant_ai.cli.common.options import (
     EXISTING_FILE,
     examples,
-    fail,
     json_option,
     load_variant,
-    note,
-    print_facts,
-    print_json,
-    progress,
     variant_option,
 )
-from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.output_files import output_option
 from variant_ai.cli.common.search_options import name_values
 from variant_ai.core.errors import DataError, EngineError

@@ -14,22 +14,18 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.cluster_options import cluster_pools, ray_option
-from variant_ai.cli.common.console import (
-    COUNT,
-    EXIT_INTERRUPTED,
-    F,
-    examples,
-    fail,
-    json_option,
-    load_variant,
-    note,
-    print_facts,
-    print_json,
-    progress,
-    variant_option,
-)
+from variant_ai.cli.common.console import note, print_facts, print_json, progress
+from variant_ai.cli.common.ending import EXIT_INTERRUPTED, fail
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
 from variant_ai.cli.common.notation_options import make_resolver
+from variant_ai.cli.common.options import (
+    COUNT,
+    F,
+    examples,
+    json_option,
+    load_variant,
+    variant_option,
+)
 from variant_ai.cli.common.store_options import command_digest
 from variant_ai.core.errors import DataError, UnknownNameError, os_reason
 from variant_ai.core.system.interrupts import stop_on_signal

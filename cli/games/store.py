@@ -9,15 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
-    examples,
-    fail,
-    json_option,
-    print_facts,
-    print_json,
-    print_table,
-)
+from variant_ai.cli.common.console import print_facts, print_json, print_table
+from variant_ai.cli.common.ending import fail
 from variant_ai.cli.common.notation_options import notation_option
+from variant_ai.cli.common.options import examples, json_option
 from variant_ai.cli.common.store_options import (
     Indices,
     any_variant_option,

@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
-    examples,
-    fail,
-    json_option,
-    note,
-    print_json,
-    print_table,
-    progress,
-)
+from variant_ai.cli.common.console import note, print_json, print_table, progress
+from variant_ai.cli.common.ending import fail
 from variant_ai.cli.common.model_options import ModelCommand
+from variant_ai.cli.common.options import examples, json_option
 from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.store_options import (
     command_digest,

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
+from variant_ai.cli.common.console import print_json, print_table
+from variant_ai.cli.common.ending import fail
+from variant_ai.cli.common.game_filter_options import filter_options, game_filter
+from variant_ai.cli.common.options import (
     FOLDER,
     FiniteRange,
     examples,
-    fail,
     json_option,
-    print_json,
-    print_table,
     reject_given,
     seed_option,
 )
-from variant_ai.cli.common.game_filter_options import filter_options, game_filter
 from variant_ai.cli.common.output_files import output_option, replace_option, require_new
 from variant_ai.cli.common.store_options import (
     Indices,

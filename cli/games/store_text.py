@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
-    FILE,
-    examples,
-    fail,
-    json_option,
-    note,
-    print_json,
-    progress,
-)
+from variant_ai.cli.common.console import note, print_json, progress
+from variant_ai.cli.common.ending import fail
 from variant_ai.cli.common.game_filter_options import filter_options, game_filter
+from variant_ai.cli.common.options import FILE, examples, json_option
 from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.store_options import (
     Indices,

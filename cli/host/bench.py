@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from variant_ai.cli.common.console import (
+from variant_ai.cli.common.console import print_facts, print_json, progress
+from variant_ai.cli.common.ending import EXIT_INTERRUPTED
+from variant_ai.cli.common.notation_options import fen_option
+from variant_ai.cli.common.options import (
     COUNT,
-    EXIT_INTERRUPTED,
     FiniteRange,
     examples,
     json_option,
     load_variant,
-    print_facts,
-    print_json,
-    progress,
     variant_option,
 )
-from variant_ai.cli.common.notation_options import fen_option
 from variant_ai.cli.common.search_options import (
     NetChoice,
     fail_if_over,

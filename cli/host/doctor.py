@@ -16,14 +16,9 @@ from typing import Literal
 import click
 
 from variant_ai import __version__
-from variant_ai.cli.common.console import (
-    EXIT_ERROR,
-    FiniteRange,
-    examples,
-    json_option,
-    note,
-    print_json,
-)
+from variant_ai.cli.common.console import note, print_json
+from variant_ai.cli.common.ending import EXIT_ERROR
+from variant_ai.cli.common.options import FiniteRange, examples, json_option
 from variant_ai.core.errors import EngineError, SpecError, VariantAIError
 from variant_ai.core.system.missing_packages import TRAINING, how_to_install
 from variant_ai.core.system.text_tables import WIDTH, counted

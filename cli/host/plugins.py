@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from variant_ai.cli.common.console import examples, json_option, note, print_json, print_table
+from variant_ai.cli.common.console import note, print_json, print_table
+from variant_ai.cli.common.options import examples, json_option
 
 
 @click.command(

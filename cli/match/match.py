@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
+from variant_ai.cli.common.console import console, note, print_json
+from variant_ai.cli.common.model_options import ModelCommand
+from variant_ai.cli.common.options import (
     COUNT,
     EXISTING_FILE,
     FOLDER,
-    console,
     examples,
     json_option,
-    note,
-    print_json,
     variant_option,
 )
-from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.output_files import output_option
 from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.system.interrupts import stop_on_signal

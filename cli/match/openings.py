@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from variant_ai.cli.common.console import (
+from variant_ai.cli.common.console import print_facts, print_json, progress
+from variant_ai.cli.common.options import (
     COUNT,
     EXISTING_FILE,
     FiniteRange,
@@ -17,9 +18,6 @@ from variant_ai.cli.common.console import (
     examples,
     json_option,
     load_variant,
-    print_facts,
-    print_json,
-    progress,
     reject_given,
     seed_option,
     variant_option,

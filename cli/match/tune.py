@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
+from variant_ai.cli.common.console import note, print_facts, print_json
+from variant_ai.cli.common.ending import EXIT_INTERRUPTED
+from variant_ai.cli.common.options import (
     COUNT,
-    EXIT_INTERRUPTED,
     FOLDER,
     FiniteRange,
     examples,
     json_option,
     load_variant,
-    note,
-    print_facts,
-    print_json,
     seed_option,
     variant_option,
 )

@@ -8,23 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
+from variant_ai.cli.common.console import note, print_facts, print_json, print_table, progress
+from variant_ai.cli.common.ending import EXIT_INTERRUPTED, fail
+from variant_ai.cli.common.notation_options import notation_option
+from variant_ai.cli.common.options import (
     COUNT,
-    EXIT_INTERRUPTED,
     FILE,
     examples,
-    fail,
     json_option,
     load_variant,
-    note,
-    print_facts,
-    print_json,
-    print_table,
-    progress,
     reject_given,
     variant_option,
 )
-from variant_ai.cli.common.notation_options import notation_option
 from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.search_options import (
     NetChoice,

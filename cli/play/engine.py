@@ -20,17 +20,14 @@ from typing import TYPE_CHECKING
 import click
 
 from variant_ai import __version__
-from variant_ai.cli.common.console import (
-    EXISTING_FILE,
+from variant_ai.cli.common.ending import (
     EXIT_INTERRUPTED,
-    FILE,
-    PATH,
-    examples,
     exit_at_once,
     fail,
     plain_ends,
     reported_errors,
 )
+from variant_ai.cli.common.options import EXISTING_FILE, FILE, PATH, examples
 from variant_ai.core.errors import unknown
 from variant_ai.core.factories import DIALECTS
 from variant_ai.core.system.interrupts import answer_signals, command_begins

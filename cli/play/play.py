@@ -12,15 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
-    FILE,
-    examples,
-    load_variant,
-    note,
-    variant_option,
-    was_given,
-)
+from variant_ai.cli.common.console import note
 from variant_ai.cli.common.notation_options import fen_option, notation_option
+from variant_ai.cli.common.options import FILE, examples, load_variant, variant_option, was_given
 from variant_ai.cli.common.output_files import require_folder
 from variant_ai.cli.common.search_options import (
     NetChoice,

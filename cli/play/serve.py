@@ -5,14 +5,9 @@ from __future__ import annotations
 import click
 
 from variant_ai import __version__
-from variant_ai.cli.common.console import (
-    EXIT_INTERRUPTED,
-    examples,
-    exit_at_once,
-    load_variant,
-    note,
-    variant_option,
-)
+from variant_ai.cli.common.console import note
+from variant_ai.cli.common.ending import EXIT_INTERRUPTED, exit_at_once
+from variant_ai.cli.common.options import examples, load_variant, variant_option
 from variant_ai.cli.common.search_options import NetChoice, load_engine, net_options
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai import __version__
-from variant_ai.cli.common.console import COUNT, FiniteRange, examples, note
+from variant_ai.cli.common.console import note
+from variant_ai.cli.common.options import COUNT, FiniteRange, examples
 from variant_ai.core.errors import SettingError
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ GIVES_WAY = 5
 def make_engine(name: str) -> VariantEngine:
     """Make the engine of a query; see `core/web/search_service.py`."""
     from variant_ai.api import Engine
-    from variant_ai.cli.common.console import load_variant
+    from variant_ai.cli.common.options import load_variant
     from variant_ai.core.web.search_service import split_engine_name
     from variant_ai.core.web.work_room import NETS, PACKAGED, PLAYER
 

@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
+from variant_ai.cli.common.console import note, print_json, print_table, progress
+from variant_ai.cli.common.ending import fail
+from variant_ai.cli.common.network_options import device_option, let_threads_sleep
+from variant_ai.cli.common.options import (
     COUNT,
     FILE,
     FOLDER,
     PATH,
     examples,
-    fail,
     json_option,
-    note,
-    print_json,
-    print_table,
-    progress,
     seed_option,
     variant_option,
 )
-from variant_ai.cli.common.network_options import device_option, let_threads_sleep
 from variant_ai.cli.common.search_options import net_and_spec
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 from variant_ai.core.errors import DataError

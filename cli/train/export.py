@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
+from variant_ai.cli.common.console import note, print_facts, print_json
+from variant_ai.cli.common.ending import fail
+from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.cli.common.options import (
     COUNT,
     FILE,
     PATH,
     examples,
-    fail,
     json_option,
     load_variant,
-    note,
-    print_facts,
-    print_json,
     reject_given,
     seed_option,
     variant_option,
 )
-from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.output_files import output_option, replace_option, require_new
 from variant_ai.cli.common.search_options import net_and_spec, spec_of_model
 from variant_ai.core.system.text_tables import counted

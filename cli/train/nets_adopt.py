@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from variant_ai.cli.common.console import (
-    FILE,
-    examples,
-    json_option,
-    load_variant,
-    note,
-    print_facts,
-    print_json,
-    variant_option,
-)
+from variant_ai.cli.common.console import note, print_facts, print_json
+from variant_ai.cli.common.options import FILE, examples, json_option, load_variant, variant_option
 from variant_ai.cli.common.output_files import output_option, replace_option, require_new
 
 if TYPE_CHECKING:

@@ -17,20 +17,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import (
-    EXIT_INTERRUPTED,
-    FOLDER,
-    examples,
-    json_option,
-    load_variant,
     note,
     print_facts,
     print_json,
     print_table,
     program,
     progress,
-    reject_given,
 )
+from variant_ai.cli.common.ending import EXIT_INTERRUPTED
 from variant_ai.cli.common.network_options import let_threads_sleep
+from variant_ai.cli.common.options import FOLDER, examples, json_option, load_variant, reject_given
 from variant_ai.cli.common.training_options import (
     make_request,
     note_sample,

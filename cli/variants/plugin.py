@@ -7,13 +7,8 @@ from pathlib import Path
 
 import click
 
-from variant_ai.cli.common.console import (
-    FOLDER,
-    examples,
-    json_option,
-    print_json,
-    program,
-)
+from variant_ai.cli.common.console import print_json, program
+from variant_ai.cli.common.options import FOLDER, examples, json_option
 
 
 @click.group(

@@ -9,19 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
+from variant_ai.cli.common.console import note, print_facts, print_json, print_table
+from variant_ai.cli.common.ending import EXIT_ERROR, fail
+from variant_ai.cli.common.options import (
     COUNT,
     EXISTING_FILE,
-    EXIT_ERROR,
     FILE,
     examples,
-    fail,
     json_option,
     load_variant,
-    note,
-    print_facts,
-    print_json,
-    print_table,
     seed_option,
 )
 from variant_ai.cli.common.output_files import replace_option, require_new

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from variant_ai.cli.common.console import examples, json_option, note, print_json, print_table
+from variant_ai.cli.common.console import note, print_json, print_table
+from variant_ai.cli.common.options import examples, json_option
 from variant_ai.core.errors import SpecError
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from variant_ai.cli.common.console import EXIT_INTERRUPTED
+from variant_ai.cli.common.ending import EXIT_INTERRUPTED
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"

@@ -14,7 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from variant_ai.cli.common import console as common
+from variant_ai.cli.common import ending, options
 from variant_ai.cli.main import COMMANDS, VariantGroup, cli
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec import builtin_specs
@@ -135,7 +135,7 @@ def test_every_number_has_a_range() -> None:
         for parameter in command.params
         for kind in getattr(parameter.type, "types", [parameter.type])
         if isinstance(kind, type(click.INT) | type(click.FLOAT))
-        and not isinstance(kind, click.IntRange | common.FiniteRange)
+        and not isinstance(kind, click.IntRange | options.FiniteRange)
     }
     # a game is counted from either end of its store, and a difference in Elo has both signs
     assert found == {"store show --game", "match --sprt"}
@@ -228,7 +228,7 @@ def test_an_internal_error_keeps_its_traceback() -> None:
 
 def test_ctrl_c_is_status_130() -> None:
     result = CliRunner().invoke(raising(KeyboardInterrupt()), ["fall"])
-    assert result.exit_code == common.EXIT_INTERRUPTED
+    assert result.exit_code == ending.EXIT_INTERRUPTED
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_a_closed_pipe_gives_no_traceback() -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(20) == common.EXIT_ERROR
+    assert process.wait(20) == ending.EXIT_ERROR
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

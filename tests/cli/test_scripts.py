@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.cli.common.console import EXIT_ERROR, EXIT_INTERRUPTED, run_script
+from variant_ai.cli.common.ending import EXIT_ERROR, EXIT_INTERRUPTED, run_script
 from variant_ai.core.errors import DataError
 from variant_ai.core.system import interrupts
 
@@ -80,7 +80,7 @@ def test_a_benchmark_of_no_such_variant() -> None:
 
 def test_a_reader_that_goes_away_and_ctrl_c_leave_no_traceback() -> None:
     program = (
-        "import sys; from variant_ai.cli.common.console import run_script\n"
+        "import sys; from variant_ai.cli.common.ending import run_script\n"
         "def main():\n"
         "    if sys.argv[1] == 'ctrl-c': raise KeyboardInterrupt\n"
         "    sys.stdin.read()\n"

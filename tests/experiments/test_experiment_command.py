@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from variant_ai.cli.common.console import CommandError
+from variant_ai.cli.common.ending import CommandError
 from variant_ai.cli.main import cli
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import StoreWriter

@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from variant_ai.cli.common.console import EXIT_INTERRUPTED, CommandError, fail, note
+from variant_ai.cli.common.console import note
+from variant_ai.cli.common.ending import EXIT_INTERRUPTED, CommandError, fail
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:

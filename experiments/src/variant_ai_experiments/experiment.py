@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
-    EXIT_INTERRUPTED,
-    CommandError,
-    examples,
-    fail,
-    json_option,
-    load_variant,
-    note,
-    print_json,
-    print_table,
-)
+from variant_ai.cli.common.console import note, print_json, print_table
+from variant_ai.cli.common.ending import EXIT_INTERRUPTED, CommandError, fail
+from variant_ai.cli.common.options import examples, json_option, load_variant
 from variant_ai_experiments.arm_runs import (
     Planned,
     keep_plan,

@@ -16,18 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
-    EXIT_INTERRUPTED,
-    examples,
-    fail,
-    json_option,
-    load_variant,
-    note,
-    print_json,
-    print_table,
-    progress,
-    variant_option,
-)
+from variant_ai.cli.common.console import note, print_json, print_table, progress
+from variant_ai.cli.common.ending import EXIT_INTERRUPTED, fail
+from variant_ai.cli.common.options import examples, json_option, load_variant, variant_option
 from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.search_options import (
     NetChoice,

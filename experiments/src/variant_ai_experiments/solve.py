@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.console import (
-    EXIT_INTERRUPTED,
+from variant_ai.cli.common.console import note, print_json, print_table, progress
+from variant_ai.cli.common.ending import EXIT_INTERRUPTED
+from variant_ai.cli.common.options import (
     FiniteRange,
     examples,
     json_option,
     load_variant,
-    note,
-    print_json,
-    print_table,
-    progress,
     variant_option,
 )
 from variant_ai.core.system.text_tables import counted
