@@ -1,4 +1,4 @@
-"""What commands print: tables, facts, JSON, notes and progress bars."""
+"""Output of commands: tables, facts, JSON, notes and progress bars."""
 
 from __future__ import annotations
 

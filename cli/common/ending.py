@@ -1,4 +1,4 @@
-"""How commands and scripts end: exit statuses, errors in one sentence, Ctrl-C, closed pipes."""
+"""The end of commands and scripts: exit statuses, errors in one sentence, Ctrl-C, closed pipes."""
 
 from __future__ import annotations
 
