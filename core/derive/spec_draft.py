@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from variant_ai.core.derive import end_probe, rule_probe
@@ -16,127 +17,235 @@ from variant_ai.core.spec.zones import view
 _NAMES = {"P": "pawn", "N": "knight", "B": "bishop", "R": "rook", "Q": "queen", "K": "king"}
 
 
+@dataclass(frozen=True)
+class Findings:
+    """Findings about a variant, before most of them are put into words."""
+
+    board: ProbeBoard
+    variant_with: VariantWith
+    probed: Probed
+    """Moves of each piece, in the order of the spec."""
+    aliases: dict[str, str]
+    """Symbol -> second letter that is read for it."""
+    prey: str
+    """A symbol that can be captured."""
+    royal: list[str]
+    checked: str | None
+    """FEN in which a royal piece is in check."""
+    hand: rule_probe.HandRules | None
+    endless: bool
+    """True if pieces are dropped that no hand holds."""
+    captors: set[str]
+    """Pieces that capture en passant."""
+    faces: bool
+    """True if two kings may not face each other."""
+    castles: dict[str, dict[str, str]]
+    takes_rook: bool
+    """True if castling is written as the king that takes its rook."""
+    more: Words
+    """Passes, walls and the like, as `rule_probe.extras` says them."""
+
+    @property
+    def king(self) -> str:
+        """The first royal piece; empty if there is none."""
+        return self.royal[0] if self.royal else ""
+
+
 def draft(name: str, ini: str | None, notes: list[str]) -> tuple[Words, list[str]]:
     """Return a spec as data, and rules that the vocabulary of specs has no word for."""
 
     def variant_with(settings: Mapping[str, str]) -> FairyVariant:
         return FairyVariant(name, settings, ini)
 
-    variant = variant_with({})
-    board = ProbeBoard(variant, variant_with(NEUTRAL))
-    missing: list[str] = []
+    found = _asked(ProbeBoard(variant_with({}), variant_with(NEUTRAL)), variant_with)
+    missing = _missing_words(found)
+    zones: Words = {}
+    pieces = _piece_words(found, zones, notes)
+    rules = _rule_words(found, notes)
+    if not found.castles and not missing:
+        _drop_rights(rules, notes)
+    tree = _tree(name, ini, found, zones, pieces, rules)
+    if found.more["pass"]:
+        missing.append("`pass` moves")
+        tree["policy"] = ["derived", "pass"]
+    return tree, missing
+
+
+def _asked(board: ProbeBoard, variant_with: VariantWith) -> Findings:
+    """Probe the pieces, hands and castling of a variant."""
     met, dropped = _met(board)
     symbols, aliases = _symbols(board, met)
-    probed, royal, checked = _probe_all(board, symbols)
-    order = list(probed)
+    prey = _prey(symbols)
+    probed, royal, checked = _probe_all(board, symbols, prey)
     pocket = board.start.split()[0].partition("[")[2].strip("]-")
-    captures = bool(pyffish().captures_to_hand(variant.name))
+    captures = bool(pyffish().captures_to_hand(board.variant.name))
     hand = rule_probe.hands(board, probed, pocket, captures, royal)
-    if hand is None and dropped:
-        hand = rule_probe.HandRules([s for s in order if s in dropped])
-        missing.append("drops from an endless hand")
+    endless = hand is None and bool(dropped)
+    if endless:
+        hand = rule_probe.HandRules([s for s in probed if s in dropped])
     captors, double_steps = rule_probe.captures_en_passant(board, probed)
     for symbol, origins in double_steps.items():
         _split_double_steps(probed[symbol], origins)
-    king = royal[0] if royal else ""
-    bare = end_probe.bare_king(board, king) if king else "none"
-    wins = end_probe.wins(board, order, royal, bare)
+    castles, takes_rook = rule_probe.castling(board)
+    return Findings(
+        board=board,
+        variant_with=variant_with,
+        probed=probed,
+        aliases=aliases,
+        prey=prey,
+        royal=royal,
+        checked=checked,
+        hand=hand,
+        endless=endless,
+        captors=captors,
+        faces=bool(royal) and _faces(board, royal[0]),
+        castles=castles,
+        takes_rook=takes_rook,
+        more=rule_probe.extras(board, probed, prey),
+    )
+
+
+def _missing_words(found: Findings) -> list[str]:
+    """Rules that the vocabulary of specs has no word for, but for passes."""
+    missing = []
+    if found.endless:
+        missing.append("drops from an endless hand")
+    if found.more["walls"]:
+        missing.append("moves that place walls")
+    if found.more["demotes"]:
+        missing.append("pieces that turn back")
+    if found.hand and found.hand.turned:
+        missing.append("drops of promoted pieces")
+    if len(found.royal) > 1:
+        missing.append(f"several royal pieces ({', '.join(found.royal)})")
+    return missing
+
+
+def _piece_words(found: Findings, zones: Words, notes: list[str]) -> Words:
+    """`pieces:` of a spec. zones: gets those that the words name."""
     pieces: Words = {}
-    zones: Words = {}
-    for symbol in order:
-        pieces[symbol] = _piece(board, probed[symbol], order, notes, zones)
-        word = pieces[symbol]
-        if symbol in royal:
+    for symbol, moves in found.probed.items():
+        pieces[symbol] = word = _piece(found.board, moves, list(found.probed), notes, zones)
+        if [symbol] == found.royal:  # several are a rule without a word
             word["royal"] = True
-        if symbol in captors:
+        if symbol in found.captors:
             word["passant"] = True
-        if symbol in aliases:
-            word["also"] = aliases[symbol]
-        if hand and symbol in hand.drop:
-            drop = hand.drop[symbol]
-            if len(drop) < board.squares:
-                word["drop"] = board.zone(drop) if drop else False
-            if symbol in hand.per_file:
-                word["per_file"] = hand.per_file[symbol]
-                word["drop_mate"] = False
-                notes.append(
-                    f"pieces.{symbol}.drop_mate: false is a guess from per_file; not asked"
-                )
-    if king and _faces(board, king):
-        pieces[king]["faces"] = king
+        if symbol in found.aliases:
+            word["also"] = found.aliases[symbol]
+        if found.hand and symbol in found.hand.drop:
+            word |= _drop_words(found.board, found.hand, symbol, notes)
+        if found.faces and symbol == found.king:
+            word["faces"] = symbol
+    return pieces
+
+
+def _drop_words(
+    board: ProbeBoard, hand: rule_probe.HandRules, symbol: str, notes: list[str]
+) -> Words:
+    """Words of a piece about its drops."""
+    words: Words = {}
+    drop = hand.drop[symbol]
+    if len(drop) < board.squares:
+        words["drop"] = board.zone(drop) if drop else False
+    if symbol in hand.per_file:
+        words["per_file"] = hand.per_file[symbol]
+        words["drop_mate"] = False
+        notes.append(f"pieces.{symbol}.drop_mate: false is a guess from per_file; not asked")
+    return words
+
+
+def _rule_words(found: Findings, notes: list[str]) -> Words:
+    """`rules:` of a spec."""
+    board, king, probed = found.board, found.king, found.probed
     rules: Words = {
         "start": _start(board),
         "stalemate": board.variant.stalemate(),
-        "repetition": end_probe.repetition(board, notes),
+        "repetition": _repetition_words(found, notes),
     }
-    if king:
-        result = end_probe.perpetual_check(board, king, probed, rules["repetition"]["fold"])
-        if result is None:
-            notes.append(
-                "repetition: perpetual check was not tried, because no piece moves like a rook"
-            )
-        elif not result:
-            notes.append("repetition: perpetual check was tried without an answer")
-        elif result == "loss":
-            rules["repetition"]["perpetual_check"] = "loss"
-            if "faces" in pieces[king]:
-                rules["repetition"]["perpetual_chase"] = "axf"
-                notes.append("perpetual_chase: axf is a guess from flying generals; not asked")
-    rules["no_progress"] = end_probe.no_progress(
-        board, probed, hand.order[0] if hand else "", notes
-    )
-    if wins:
-        rules["wins"] = wins
-    mate = end_probe.stuck(board, checked) if king and checked else "loss"
-    if mate != "loss":
-        rules["checkmate"] = mate
-    if king and rule_probe.never_checks(board, variant_with, probed, king):
-        rules["checks"] = "never"
-    if checked:
-        free = variant_with({"makpongRule": "false"}).legal_moves(checked)
-        if free != board.variant.legal_moves(checked):
-            rules["checked_king"] = "only captures"
-    if bare != "none":
-        rules["bare_king"] = bare
-    more_rules = rule_probe.extras(board, probed, _prey(symbols))
-    if more_rules.get("explodes"):
-        rules["explodes"] = True
-        if king and not any("extinct" in win for win in wins):
-            rules["wins"] = [*wins, {"extinct": king}]
-        lost = next((win["extinct"] for win in wins if "extinct" in win), "")
-        if not king and lost and rule_probe.ignores_checks(board, variant_with, probed, lost):
-            rules["checks"] = "ignored"
-    if _must_capture(board, variant_with, probed, _prey(symbols)):
+    held = found.hand.order[0] if found.hand else ""
+    rules["no_progress"] = end_probe.no_progress(board, probed, held, notes)
+    rules |= _end_words(found)
+    if _must_capture(board, found.variant_with, probed, found.prey):
         rules["captures"] = "must"
     if king:
-        other = next((s for s in order if s not in royal and "R" in probed[s].moves), "")
-        counted = end_probe.counting(board, variant_with, king, other) if other else "none"
+        other = next((s for s in probed if s not in found.royal and "R" in probed[s].moves), "")
+        counted = end_probe.counting(board, found.variant_with, king, other) if other else "none"
         if counted != "none":
             rules["counting"] = counted
-    dead = king and not hand and "wins" not in rules and rules["stalemate"] == "draw"
+    dead = king and not found.hand and "wins" not in rules and rules["stalemate"] == "draw"
     if dead and end_probe.draws_dead_positions(board, king):
         rules["insufficient_material"] = True
-    if more_rules["walls"]:
-        missing.append("moves that place walls")
-    if more_rules["demotes"]:
-        missing.append("pieces that turn back")
-    if hand and hand.turned:
-        missing.append("drops of promoted pieces")
-    if len(royal) > 1:
-        missing.append(f"several royal pieces ({', '.join(royal)})")
-        for symbol in royal:
-            del pieces[symbol]["royal"]
-    castles, takes_rook = rule_probe.castling(board)
-    if takes_rook:
+    if found.takes_rook:
         rank = [p for s, p in board.pieces(board.start).items() if s < board.files]
-        if sorted(rank) == sorted("RNBQKBNR"):
-            rules["shuffle"] = "chess960"
-        else:
-            rules["shuffle"] = "as in the FEN"
+        usual = sorted(rank) == sorted("RNBQKBNR")
+        rules["shuffle"] = "chess960" if usual else "as in the FEN"
+    return rules
+
+
+def _repetition_words(found: Findings, notes: list[str]) -> Words:
+    """`repetition:`, with perpetual checks."""
+    words = end_probe.repetition(found.board, notes)
+    if not found.king:
+        return words
+    result = end_probe.perpetual_check(found.board, found.king, found.probed, words["fold"])
+    if result is None:
+        notes.append(
+            "repetition: perpetual check was not tried, because no piece moves like a rook"
+        )
+    elif not result:
+        notes.append("repetition: perpetual check was tried without an answer")
+    elif result == "loss":
+        words["perpetual_check"] = "loss"
+        if found.faces:
+            words["perpetual_chase"] = "axf"
+            notes.append("perpetual_chase: axf is a guess from flying generals; not asked")
+    return words
+
+
+def _end_words(found: Findings) -> Words:
+    """Words about wins, mates and checks."""
+    board, king, probed, checked = found.board, found.king, found.probed, found.checked
+    words: Words = {}
+    bare = end_probe.bare_king(board, king) if king else "none"
+    wins = end_probe.wins(board, list(probed), found.royal, bare)
+    if wins:
+        words["wins"] = wins
+    mate = end_probe.stuck(board, checked) if king and checked else "loss"
+    if mate != "loss":
+        words["checkmate"] = mate
+    if king and rule_probe.never_checks(board, found.variant_with, probed, king):
+        words["checks"] = "never"
+    if checked:
+        free = found.variant_with({"makpongRule": "false"}).legal_moves(checked)
+        if free != board.variant.legal_moves(checked):
+            words["checked_king"] = "only captures"
+    if bare != "none":
+        words["bare_king"] = bare
+    if found.more.get("explodes"):
+        words["explodes"] = True
+        lost = next((win["extinct"] for win in wins if "extinct" in win), "")
+        if king and not lost:
+            words["wins"] = [*wins, {"extinct": king}]
+        elif (
+            lost and not king and rule_probe.ignores_checks(board, found.variant_with, probed, lost)
+        ):
+            words["checks"] = "ignored"
+    return words
+
+
+def _drop_rights(rules: Words, notes: list[str]) -> None:
+    """Take the rights of castling out of the start position, where they have no effect."""
     fields = rules["start"].split()
-    if not castles and not missing and len(fields) > 2 and set(fields[2]) <= set("KQkq"):
+    if len(fields) > 2 and set(fields[2]) <= set("KQkq"):
         rules["start"] = " ".join([*fields[:2], "-", *fields[3:]])
         notes.append("castling: the rights of the start position had no effect")
+
+
+def _tree(
+    name: str, ini: str | None, found: Findings, zones: Words, pieces: Words, rules: Words
+) -> Words:
+    """Put the parts of a spec together."""
+    board, hand = found.board, found.hand
     tree: Words = {
         "spec": 1,
         "variant": re.sub("[^a-z0-9-]", "-", name.lower()),
@@ -149,19 +258,15 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[Words, list[str
         tree["fairy_ini"] = ini
     if zones:
         tree["board"]["zones"] = zones
-    if castles:
-        tree["castling"] = castles
+    if found.castles:
+        tree["castling"] = found.castles
     if hand:
         tree["hands"] = {"order": hand.order, "promoted": hand.promoted}
         if hand.captured != "changes side":
             tree["hands"]["captured"] = hand.captured
     tree["rules"] = rules
-    if more_rules["pass"]:
-        missing.append("`pass` moves")
     tree["input"] = input_planes_of(tree)
-    if more_rules["pass"]:
-        tree["policy"] = ["derived", "pass"]
-    return tree, missing
+    return tree
 
 
 def _start(board: ProbeBoard) -> str:
@@ -207,10 +312,11 @@ def _prey(symbols: list[str]) -> str:
     return ("P" if "P" in plain else plain[0]).lower()
 
 
-def _probe_all(board: ProbeBoard, symbols: list[str]) -> tuple[Probed, list[str], str | None]:
+def _probe_all(
+    board: ProbeBoard, symbols: list[str], prey: str
+) -> tuple[Probed, list[str], str | None]:
     """Probe the symbols and everything that they promote to; return also royal ones, and a FEN in
     which one is in check."""
-    prey = _prey(symbols)
     probed: Probed = {}
     waiting = list(symbols)
     while waiting:
