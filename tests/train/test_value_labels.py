@@ -26,7 +26,7 @@ from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.measure.metrics import Scores, Sums, intervals
 from variant_ai.core.train.run.plan import prepare
 from variant_ai.core.train.run.run_folder import read_metrics
-from variant_ai.core.train.run.training_data import open_data
+from variant_ai.core.train.run.training_data import Sampling, open_data
 from variant_ai.core.train.run.training_settings import DataConfig, TrainRequest
 
 
@@ -126,7 +126,7 @@ def self_play(xiangqi: VariantSpec, tmp_path_factory: pytest.TempPathFactory) ->
 
 def opened(spec: VariantSpec, store: Path, **said: object):  # type: ignore[no-untyped-def]
     data = DataConfig.model_validate({"stores": [str(store)], "split": "none", **said})
-    return open_data(spec, Encoder(spec), data, batch=8, seed=0)
+    return open_data(spec, Encoder(spec), data, Sampling(batch=8, seed=0))
 
 
 def test_the_scale_is_fitted_once_and_kept(xiangqi: VariantSpec, self_play: Path) -> None:

@@ -22,7 +22,7 @@ from variant_ai.core.train.loop.loss import SoftLabels, losses
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.measure.metrics import score
 from variant_ai.core.train.measure.prediction import predict
-from variant_ai.core.train.run.training_data import open_data
+from variant_ai.core.train.run.training_data import Sampling, open_data
 from variant_ai.core.train.run.training_settings import DataConfig
 
 
@@ -143,7 +143,7 @@ def opened(spec: VariantSpec, labels: str, *stores: Path, **said: object):  # ty
     data = DataConfig.model_validate(
         {"stores": [str(s) for s in stores], "split": "none", "labels": labels, **said}
     )
-    return open_data(spec, Encoder(spec), data, batch=8, seed=0)
+    return open_data(spec, Encoder(spec), data, Sampling(batch=8, seed=0))
 
 
 def test_the_configuration_says_what_was_learnt(

@@ -35,6 +35,7 @@ from variant_ai.core.train.run.initial_weights import Start, find_start
 from variant_ai.core.train.run.training_data import (
     NO_SPLIT,
     Prepared,
+    Sampling,
     TrainSource,
     open_data,
     parse_split,
@@ -109,16 +110,8 @@ def prepare(
         seed=request.split_seed,
         **{**chosen, **given_of(request, DataChoice), "split": split},
     )
-    opened = open_data(
-        spec,
-        encoder,
-        data,
-        batch=batch // micro_batches,
-        seed=request.seed,
-        rules=rules,
-        workers=workers,
-        micro_batches=micro_batches,
-    )
+    sampling = Sampling(batch, request.seed, rules, workers, micro_batches)
+    opened = open_data(spec, encoder, data, sampling)
     train, validation = opened.train, opened.validation
     if opened.shared:
         if opened.shared == opened.data.validation_games:

@@ -91,31 +91,75 @@ def _is_number(text: str) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Sampling:
+    """Batches to draw from the stores."""
+
+    batch: int
+    """Positions of a step, in all processes together."""
+    seed: int
+    rules: Rules | None = None
+    workers: Workers = ALONE
+    """Each process trains on its own batches."""
+    micro_batches: int = 1
+    """Parts of a step, in all processes together; each is a batch of the samplers."""
+
+    @property
+    def part(self) -> int:
+        """Positions in one part of a step."""
+        return self.batch // self.micro_batches
+
+
 def open_data(
-    spec: VariantSpec,
-    encoder: Encoder,
-    data: DataConfig,
-    *,
-    batch: int,
-    seed: int,
-    rules: Rules | None = None,
-    workers: Workers = ALONE,
-    micro_batches: int = 1,
+    spec: VariantSpec, encoder: Encoder, data: DataConfig, sampling: Sampling
 ) -> OpenData:
     """Open the stores of a configuration, split them and make the samplers.
-
-    `batch` is the number of positions in each of the `micro_batches` parts of a step; each process
-    trains on its own batches.
 
     The held-back games are always measured against their results.
 
     Raises DataError if a store does not have the hash of the configuration, and if visits, root values
     or scores are to be learnt but the training games have none.
     """
-    codec = RulesCodec(spec, rules)  # one for all, because rules take a while to make
+    codec = RulesCodec(spec, sampling.rules)  # one for all, because rules take a while to make
     stores = [Store(path, spec, codec=codec) for path in data.stores]
     others = [Store(path, spec, codec=codec) for path in data.validation_stores]
-    hashes = tuple(store.content_hash for store in [*stores, *others])
+    hashes = _unchanged_stores(data, [*stores, *others])
+    if not any(map(len, stores)):
+        verb = "has" if len(stores) == 1 else "have"
+        raise DataError(f"{' and '.join(data.stores)} {verb} no games")
+    games, held, sides = _sides(data, stores)
+    values, labelled = _value_labels(data, stores, games)
+    train = _train_source(stores, encoder, labelled, games, sampling)
+    _require_labels(labelled, values, train)
+    shared = 0
+    if others:
+        validating, chosen = others, [np.arange(len(store)) for store in others]
+        if not data.hashes:  # a new training
+            shared = _shared_games(stores, games, others, chosen)
+    else:
+        validating, chosen = stores, held
+    validation = _validation(validating, encoder, data, chosen, sampling)
+    seen = None
+    if validation is not None and not others and len(stores) == 1:
+        seen = seen_positions(stores[0], games[0], validation)
+    filled = labelled.model_copy(
+        update={
+            "hashes": hashes,
+            "sides": sides,
+            "train_games": int(sum(map(len, games))),
+            "validation_games": int(sum(map(len, chosen))),
+            "train_positions": train.positions,
+            "searched_positions": train.searched,
+            "valued_positions": train.valued,
+            "validation_positions": validation.positions if validation else 0,
+        }
+    )
+    return OpenData(filled, train, validation, tuple(chosen), seen, shared)
+
+
+def _unchanged_stores(data: DataConfig, stores: Sequence[Store]) -> tuple[str, ...]:
+    """Hashes of the stores. Raises DataError if one is not that of the configuration."""
+    hashes = tuple(store.content_hash for store in stores)
     if data.hashes and data.hashes != hashes:
         changed = next(
             path
@@ -125,9 +169,14 @@ def open_data(
             if was != now
         )
         raise DataError(f"{changed} is no longer the store that this training started with")
-    if not any(map(len, stores)):
-        verb = "has" if len(stores) == 1 else "have"
-        raise DataError(f"{' and '.join(data.stores)} {verb} no games")
+    return hashes
+
+
+def _sides(
+    data: DataConfig, stores: Sequence[Store]
+) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]], str]:
+    """Games of each store to train on, those held back, and a digest of both. Raises DataError if a
+    training started with other sides."""
     plan = parse_split(data.split, data.seed)
     if plan is None:
         games = [np.arange(len(store)) for store in stores]
@@ -141,6 +190,14 @@ def open_data(
             f"the games of {', '.join(data.stores)} are on other sides of the split {data.split} than "
             "when this training started: their years, groups or sources have changed"
         )
+    return games, held, sides
+
+
+def _value_labels(
+    data: DataConfig, stores: Sequence[Store], games: Sequence[NDArray[np.int64]]
+) -> tuple[ValueLabels, DataConfig]:
+    """Value labels, and the configuration with the scale and the digest of scores filled in, if these are
+    learnt. Raises DataError if a training started with other scores."""
     values = ValueLabels.parse(data.value_labels)
     if values.source == "score" and values.scale is None:
         values = replace(values, scale=fit_scale_of(stores, games))
@@ -150,7 +207,11 @@ def open_data(
         raise DataError(
             f"the scores of {', '.join(data.stores)} are no longer those that this training started with"
         )
-    train = _train_source(stores, encoder, data, games, batch, seed, rules, workers, micro_batches)
+    return values, data.model_copy(update={"scores": scores})
+
+
+def _require_labels(data: DataConfig, values: ValueLabels, train: TrainSource) -> None:
+    """Raise DataError if no training game has the labels that are to be learnt."""
     if data.labels == "visits" and train.searched == 0:
         raise DataError(
             f"no training game has visits of a search ({', '.join(data.stores)}): self-play of a net "
@@ -162,42 +223,6 @@ def open_data(
         raise DataError(
             f"no training game has a {name} ({', '.join(data.stores)}); use the value label `result`"
         )
-    shared = 0
-    if others:
-        validating, chosen = others, [np.arange(len(store)) for store in others]
-        if not data.hashes:  # a new training
-            shared = _shared_games(stores, games, others, chosen)
-    else:
-        validating, chosen = stores, held
-    validation = None
-    seen = None
-    if any(map(len, chosen)):
-        with _naming_stores("to validate on", validating):
-            validation = Sampler(
-                validating,
-                encoder,
-                batch=max(batch, 256),
-                seed=seed,
-                games=chosen,
-                rules=rules,
-                labels=data.labels,
-            )
-        if not others and len(stores) == 1:
-            seen = seen_positions(stores[0], games[0], validation)
-    filled = data.model_copy(
-        update={
-            "hashes": hashes,
-            "sides": sides,
-            "scores": scores,
-            "train_games": int(sum(map(len, games))),
-            "validation_games": int(sum(map(len, chosen))),
-            "train_positions": train.positions,
-            "searched_positions": train.searched,
-            "valued_positions": train.valued,
-            "validation_positions": validation.positions if validation else 0,
-        }
-    )
-    return OpenData(filled, train, validation, tuple(chosen), seen, shared)
 
 
 def count_trained(
@@ -287,33 +312,56 @@ def _train_source(
     encoder: Encoder,
     data: DataConfig,
     games: list[NDArray[np.int64]],
-    batch: int,
-    seed: int,
-    rules: Rules | None,
-    workers: Workers,
-    micro_batches: int,
+    sampling: Sampling,
 ) -> TrainSource:
     options: dict[str, Any] = {
-        "batch": batch,
-        "seed": seed,
+        "batch": sampling.part,
+        "seed": sampling.seed,
         "mirror": data.mirror,
         "forget_move_number": data.forget_move_number,
-        "rules": rules,
+        "rules": sampling.rules,
         "labels": data.labels,
         "value_labels": data.value_labels,
     }
-    rank, world = workers.rank, workers.world
+    rank, world = sampling.workers.rank, sampling.workers.world
     if not data.weights:
         with _naming_stores("to train on", stores):
             return Sampler(stores, encoder, games=games, rank=rank, world=world, **options)
     parts = []
     for number, (store, chosen) in enumerate(zip(stores, games, strict=True)):
-        options["seed"] = part_seed(seed, number)
+        options["seed"] = part_seed(sampling.seed, number)
         with _naming_stores("to train on", [store]):
             parts.append(Sampler(store, encoder, games=chosen, **options))
     return MixedSampler(
-        parts, data.weights, batch=batch, rank=rank, world=world, batches=micro_batches
+        parts,
+        data.weights,
+        batch=sampling.part,
+        rank=rank,
+        world=world,
+        batches=sampling.micro_batches,
     )
+
+
+def _validation(
+    stores: list[Store],
+    encoder: Encoder,
+    data: DataConfig,
+    games: list[NDArray[np.int64]],
+    sampling: Sampling,
+) -> Sampler | None:
+    """Sampler of the validation games; None if there are none."""
+    if not any(map(len, games)):
+        return None
+    with _naming_stores("to validate on", stores):
+        return Sampler(
+            stores,
+            encoder,
+            batch=max(sampling.part, 256),
+            seed=sampling.seed,
+            games=games,
+            rules=sampling.rules,
+            labels=data.labels,
+        )
 
 
 @contextmanager

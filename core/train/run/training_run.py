@@ -57,7 +57,7 @@ from variant_ai.core.train.run.run_folder import (
     save_counts,
 )
 from variant_ai.core.train.run.run_log import Observer
-from variant_ai.core.train.run.training_data import Prepared, open_data
+from variant_ai.core.train.run.training_data import Prepared, Sampling, open_data
 from variant_ai.core.train.run.training_settings import TrainConfig, model_info, run_spec
 
 SLOW_RULES_LIMIT = 5_000
@@ -208,16 +208,9 @@ def open_run(
     if spec is not None:
         model_info(config, folder).require(spec)
     encoder = Encoder(own, config.net.head)
-    opened = open_data(
-        own,
-        encoder,
-        config.data.model_copy(update=moved),
-        batch=config.batch // config.micro_batches,
-        seed=config.seed,
-        rules=rules,
-        workers=workers,
-        micro_batches=config.micro_batches,
-    )
+    data = config.data.model_copy(update=moved)
+    sampling = Sampling(config.batch, config.seed, rules, workers, config.micro_batches)
+    opened = open_data(own, encoder, data, sampling)
     placed: dict[str, Any] = {"threads": threads or config.threads}
     if device is not None:
         placed["device"] = str(choose_device(device))
