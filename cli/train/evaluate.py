@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
-    from variant_ai.core.train.measure.evaluation import Counts, Evaluation, NetEvaluation
+    from variant_ai.core.train.measure.evaluation import Counts, NetComparison, NetEvaluation
     from variant_ai.core.train.measure.metrics import Metrics
     from variant_ai.core.train.measure.prediction import Model
     from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
@@ -175,11 +175,11 @@ class _Request:
     seed: int
 
 
-def _evaluate(models: list[Model], spec: VariantSpec, request: _Request) -> Evaluation:
+def _evaluate(models: list[Model], spec: VariantSpec, request: _Request) -> NetComparison:
     """Measure all nets on the same positions, each with the actions of its own policy head."""
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.spec.plane_layout import input_planes
-    from variant_ai.core.train.measure.evaluation import evaluate, position_origins
+    from variant_ai.core.train.measure.evaluation import Measured, evaluate, position_origins
     from variant_ai.core.train.measure.mate_set import measure_mates
     from variant_ai.plugins import registry
 
@@ -190,17 +190,18 @@ def _evaluate(models: list[Model], spec: VariantSpec, request: _Request) -> Eval
     labels = {model.spec.encoder.labels for model in models}
     encoder = Encoder(shown, "map" if "map" in heads or len(labels) > 1 else "flat")
     encoders = {str(model.path): Encoder(model.spec, model.head) for model in models}
-    tables = {
-        str(model.path): encoders[str(model.path)].action_table
-        for model in models
-        if model.head != encoder.head
-    }
-    own_planes = {
-        str(model.path): encoders[str(model.path)]
-        for model in models
-        if input_planes(model.spec) != input_planes(shown)
-        or model.spec.encoder.input != shown.encoder.input
-    }
+    nets = {}
+    for model in models:
+        own = encoders[str(model.path)]
+        other_planes = (
+            input_planes(model.spec) != input_planes(shown)
+            or model.spec.encoder.input != shown.encoder.input
+        )
+        nets[str(model.path)] = Measured(
+            model.predictor,
+            actions=own.action_table if model.head != encoder.head else None,
+            encoder=own if other_planes else None,
+        )
     source, seen, stores, games = _source(models[0], spec, encoder, rules, request)
     _print_trained(models, stores, games)
     if source.labels == "visits" and not source.searched:
@@ -210,11 +211,9 @@ def _evaluate(models: list[Model], spec: VariantSpec, request: _Request) -> Eval
     counts = _counts(models, spec, encoder, rules, request.trained_on)
     with progress() as bar:
         found = evaluate(
-            {str(model.path): model.predictor for model in models},
+            nets,
             source,
             encoder,
-            actions=tables,
-            encoders=own_planes,
             rules=rules,
             counts=counts,
             seen=seen,
@@ -376,7 +375,7 @@ def _counts(
     return None
 
 
-def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:
+def _draw(models: list[Model], found: NetComparison, folder: Path) -> list[Path]:
     from variant_ai.core.train.pictures import write_pictures
     from variant_ai.core.train.pictures.quality_pictures import quality_pictures
 
@@ -388,7 +387,7 @@ def _draw(models: list[Model], found: Evaluation, folder: Path) -> list[Path]:
     return write_pictures(quality_pictures(nets), folder)
 
 
-def _print(models: list[Model], found: Evaluation) -> None:
+def _print(models: list[Model], found: NetComparison) -> None:
     from variant_ai.core.train.measure.metric_tables import (
         BASELINE,
         CALIBRATION,

@@ -180,7 +180,7 @@ def _measure(
     """Add to `results` the measurements that were not made at the end of the run."""
     import torch
 
-    from variant_ai.core.train.measure.evaluation import evaluate, position_origins
+    from variant_ai.core.train.measure.evaluation import Measured, evaluate, position_origins
     from variant_ai.core.train.measure.mate_set import measure_mates
     from variant_ai.core.train.measure.prediction import TorchPredictor
 
@@ -193,7 +193,7 @@ def _measure(
             total = min(limit, source.positions)
             with progress() as bar:
                 evaluation = evaluate(
-                    {"net": predictor},
+                    {"net": Measured(predictor)},
                     source,
                     prepared.encoder,
                     seen=prepared.seen,

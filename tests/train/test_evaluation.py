@@ -16,6 +16,7 @@ from variant_ai.core.inference import Evaluation
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.train.measure.evaluation import (
+    Measured,
     action_counts,
     evaluate,
     over_plies,
@@ -51,8 +52,8 @@ def test_two_nets_and_the_baseline(positions, xiangqi: VariantSpec) -> None:
     told: list[int] = []
     result = evaluate(
         {
-            "good": Constant(encoder.actions, favourite, 0.5),
-            "bad": Constant(encoder.actions, encoder.actions - 1, -0.5),
+            "good": Measured(Constant(encoder.actions, favourite, 0.5)),
+            "bad": Measured(Constant(encoder.actions, encoder.actions - 1, -0.5)),
         },
         source,
         encoder,
@@ -80,14 +81,16 @@ def test_choices_that_fill_up_a_row_need_no_action_of_another_head(positions) ->
     table = np.arange(24, dtype=np.int32)
     unplayed = np.setdiff1d(batch.choices[:, 1], batch.action)
     table[unplayed] = -1
-    net = Constant(24, int(batch.action[0]), 0.1)
-    result = evaluate({"net": net}, source, encoder, actions={"net": table})
+    net = Measured(Constant(24, int(batch.action[0]), 0.1), actions=table)
+    result = evaluate({"net": net}, source, encoder)
     assert len(unplayed) and 0 < result.nets["net"].metrics.policy_loss < 10
 
 
 def test_without_rules_there_is_no_baseline(positions) -> None:
     source, encoder = positions
-    result = evaluate({"net": Constant(encoder.actions, 0, 0.1)}, source, encoder, limit=30)
+    result = evaluate(
+        {"net": Measured(Constant(encoder.actions, 0, 0.1))}, source, encoder, limit=30
+    )
     assert result.positions == 30
     assert result.baseline_accuracy is None
     assert result.nets["net"].legal_accuracy is None
@@ -146,7 +149,7 @@ def test_unseen_moves_are_measured_on_a_sample_too(store: Path, xiangqi: Variant
     seen = seen_positions(opened, np.arange(10, 24), source)
     plies = np.concatenate([batch.positions["ply"].copy() for batch in source.sweep()])
     rows = source.swept_rows(limit=50)
-    net = {"net": Constant(encoder.actions, 0, 0.1)}
+    net = {"net": Measured(Constant(encoder.actions, 0, 0.1))}
     found = evaluate(net, source, encoder, seen=seen, limit=50)
     np.testing.assert_array_equal(found.ply, plies[rows])
     assert found.unseen_share == (~seen[rows]).mean()

@@ -21,7 +21,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.train.loop.loss import SoftLabels
-from variant_ai.core.train.loop.position_source import Source, loss_weights, soft_labels
+from variant_ai.core.train.loop.position_source import Samples, Source, loss_weights, soft_labels
 from variant_ai.core.train.measure.calibration import (
     Calibration,
     WdlQuality,
@@ -98,7 +98,7 @@ DETAILS = (
 
 
 @dataclass
-class Evaluation:
+class NetComparison:
     """Measurements of nets and of the baseline on the same N positions."""
 
     positions: int
@@ -127,13 +127,53 @@ class Evaluation:
         }
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A net to measure on positions of a source."""
+
+    predictor: Predictor
+    actions: NDArray[np.int32] | None = None
+    """[A] action of the net for each one of the source's encoder, if its policy head numbers actions
+    differently."""
+    encoder: Encoder | None = None
+    """Its own encoder, if it sees other planes than those of the source."""
+
+    def score(
+        self, samples: Samples, legal: list[NDArray[np.int64]] | None
+    ) -> tuple[Scores, NDArray[np.bool_] | None]:
+        """Scores of a batch; and [B] True where the best of the legal actions was played, None without
+        `legal`."""
+        planes = samples.planes if self.encoder is None else self.encoder.planes(samples.positions)
+        output = self.predictor(planes)
+        played, cpu = self._own(samples.action), torch.device("cpu")
+        soft = soft_labels(samples, cpu)
+        if soft is not None and self.actions is not None:
+            # padding is action 0, which another head need not have
+            choices = np.maximum(self._own(samples.choices), 0)
+            soft = SoftLabels(torch.from_numpy(choices), soft.shares)
+        scores = score(
+            torch.from_numpy(output.value),
+            torch.from_numpy(output.policy),
+            torch.from_numpy(played),
+            torch.from_numpy(samples.value),
+            None if output.wdl is None else torch.from_numpy(output.wdl),
+            soft,
+            loss_weights(samples, cpu),
+        )
+        if legal is None:
+            return scores, None
+        return scores, best_legal(output.policy, list(map(self._own, legal))) == played
+
+    def _own(self, actions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The net's numbers of the source's actions."""
+        return actions if self.actions is None else self.actions[actions].astype(np.int64)
+
+
 def evaluate(
-    predictors: Mapping[str, Predictor],
+    nets: Mapping[str, Measured],
     source: Source,
     encoder: Encoder,
     *,
-    actions: Mapping[str, NDArray[np.int32]] | None = None,
-    encoders: Mapping[str, Encoder] | None = None,
     rules: Rules | None = None,
     counts: Counts | None = None,
     seen: NDArray[np.bool_] | None = None,
@@ -141,13 +181,11 @@ def evaluate(
     limit: int | None = None,
     value_weight: float = 0.01,
     advance: Callable[[int], None] = lambda n: None,
-) -> Evaluation:
-    """Run all predictors over the source's positions.
+) -> NetComparison:
+    """Run all nets, by name, over the source's positions.
 
     Args:
-        actions: for nets whose policy head numbers actions differently from `encoder` (which is the
-            source's): their action for each of its actions, int32 [A].
-        encoders: for nets that see other planes than those of `encoder`: their own encoder.
+        encoder: the source's.
         rules: gives the legal moves, for the baseline and accuracy among legal moves; if None, both
             are skipped.
         counts: number of times each action was played in training, int64 [A], for the baseline.
@@ -166,8 +204,7 @@ def evaluate(
     at = 0
     baseline_hits = legal_moves = policies = 0
     for samples in source.sweep(limit=limit):
-        outcome = torch.from_numpy(samples.value)
-        here = slice(at, at + len(outcome))
+        here = slice(at, at + len(samples.value))
         ply[here], side[here] = samples.positions["ply"], samples.positions["side"]
         teaches = samples.policy_weight > 0
         policies += int(teaches.sum())
@@ -177,31 +214,16 @@ def evaluate(
             if counts is not None:
                 hits = most_frequent(counts, legal) == samples.action
                 baseline_hits += int((hits & teaches).sum())
-        for name, predictor in predictors.items():
-            own = (encoders or {}).get(name)
-            output = predictor(samples.planes if own is None else own.planes(samples.positions))
+        for name, net in nets.items():
+            found, best = net.score(samples, legal)
             if name not in scores:
-                scores[name] = Scores.empty(n, wdl=output.wdl is not None)
-            value, logits = torch.from_numpy(output.value), torch.from_numpy(output.policy)
-            wdl = None if output.wdl is None else torch.from_numpy(output.wdl)
-            table = (actions or {}).get(name)
-            played = samples.action if table is None else table[samples.action].astype(np.int64)
-            soft = soft_labels(samples, torch.device("cpu"))
-            weights = loss_weights(samples, torch.device("cpu"))
-            if soft is not None and table is not None:
-                # padding is action 0, which another head need not have
-                own_choices = np.maximum(table[samples.choices], 0).astype(np.int64)
-                soft = SoftLabels(torch.from_numpy(own_choices), soft.shares)
-            scores[name].put(
-                at, score(value, logits, torch.from_numpy(played), outcome, wdl, soft, weights)
-            )
-            if legal is not None:
-                choices = legal if table is None else [table[k].astype(np.int64) for k in legal]
-                hits = best_legal(output.policy, choices) == played
-                legal_hits[name] += int((hits & teaches).sum())
-        at += len(outcome)
-        advance(len(outcome))
-    nets = {
+                scores[name] = Scores.empty(n, wdl=found.wdl is not None)
+            scores[name].put(at, found)
+            if best is not None:
+                legal_hits[name] += int((best & teaches).sum())
+        at = here.stop
+        advance(len(samples.value))
+    measured = {
         name: summarise(
             found,
             ply,
@@ -216,10 +238,10 @@ def evaluate(
     game = np.arange(n) if origins is None else origins.game
     for name in list(scores)[1:]:
         first = next(iter(scores.values()))
-        nets[name].differences = paired_differences(scores[name], first, game, value_weight)
-    return Evaluation(
+        measured[name].differences = paired_differences(scores[name], first, game, value_weight)
+    return NetComparison(
         n,
-        nets,
+        measured,
         baseline_hits / max(policies, 1) if rules is not None and counts is not None else None,
         legal_moves / n if rules is not None else None,
         ply,
