@@ -11,7 +11,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.search.move.move_choice import choose, move_policy, pv_adjusted, ranking
 from variant_ai.core.search.report import Line, Report, centipawns
 from variant_ai.core.search.settings import SearchParams
-from variant_ai.core.search.tree.edges import Edges, ReadableTree
+from variant_ai.core.search.tree.edges import Edges, ReadableTree, among
 from variant_ai.core.search.tree.nodes import OPEN
 
 LONGEST = 200
@@ -92,9 +92,7 @@ def visited_moves(edges: Edges, allowed: Sequence[int] | None) -> list[tuple[int
     win, only the quickest is returned, with all the visits, and moves that lose are excluded if there
     are others. allowed: as in `make_report`.
     """
-    use = np.ones(len(edges.moves), bool)
-    if allowed is not None:
-        use = np.isin(edges.moves, np.array(allowed, np.int32))
+    use = among(edges.moves, allowed)
     wins = np.flatnonzero(use & (edges.mates > 0))
     if len(wins):
         quickest = wins[int(edges.mates[wins].argmin())]
@@ -128,55 +126,20 @@ def make_report(
     their first move, which takes most of the time of a report.
     """
     edges = tree.edges(tree.root)
-    kept = np.arange(len(edges.moves))
-    if allowed is not None:
-        kept = np.flatnonzero(np.isin(edges.moves, np.array(allowed, np.int32)))
-    if not len(kept):
+    edges = edges.take(np.flatnonzero(among(edges.moves, allowed)))
+    if not len(edges.moves):
         return Report(best=None, seconds=seconds, stopped_by=stopped_by)
-    part = Edges(**{name: getattr(edges, name)[kept] for name in Edges.__dataclass_fields__})
     if params.pv_values == "on":
-        part = _adjusted(tree, part, params)
-    ranked = order(part, params)
+        edges = _adjusted(tree, edges, params)
+    ranked = order(edges, params)
     if rng is not None:
-        own_moves = tree.game.own_moves if tree.game else 0
-        best = choose(
-            part.visits,
-            part.q,
-            part.priors,
-            params,
-            mates=part.mates,
-            own_moves=own_moves,
-            rng=rng,
-        )
+        best = _chosen(tree, edges, params, rng)
         ranked.remove(best)
         ranked.insert(0, best)
-    shown = ranked[: max(1, multipv)]
-    root = tree.arrays.nodes[tree.root]
-    evaluated = root["state"] == OPEN
-    lines = []
-    for edge in shown:
-        moves = tuple(m for m, _ in line_of(tree, edge, part, params)) if pv else ()
-        q, draw = float(part.q[edge]), float(part.draws[edge])
-        visited = bool(part.visits[edge] or part.mates[edge])
-        if not visited and evaluated:
-            q, draw = float(root["value"]), float(root["draw"])
-        wdl = None
-        if knows_draws and (part.visits[edge] or (evaluated and not visited)):
-            draw = min(max(draw, 0.0), 1.0 - abs(q))
-            wdl = ((1.0 - draw + q) / 2, draw, (1.0 - draw - q) / 2)
-        mate = int(part.mates[edge])
-        lines.append(
-            Line(
-                move=int(part.moves[edge]),
-                pv=moves or (int(part.moves[edge]),),
-                visits=int(part.visits[edge]),
-                prior=float(part.priors[edge]),
-                q=q,
-                wdl=wdl,
-                cp=centipawns(q),
-                mate=mate or None,
-            )
-        )
+    lines = [
+        _line(tree, edge, edges, params, knows_draws=knows_draws, pv=pv)
+        for edge in ranked[: max(1, multipv)]
+    ]
     longest = max(len(line.pv) for line in lines)
     depth = max(least_depth, len(lines[0].pv) if pv else 0)
     return Report(
@@ -194,6 +157,54 @@ def make_report(
         seconds=seconds,
         hashfull=tree.hashfull,
         stopped_by=stopped_by,
+    )
+
+
+def _chosen(
+    tree: ReadableTree, edges: Edges, params: SearchParams, rng: np.random.Generator
+) -> int:
+    """Edge of the final move."""
+    return choose(
+        edges.visits,
+        edges.q,
+        edges.priors,
+        params,
+        mates=edges.mates,
+        own_moves=tree.game.own_moves if tree.game else 0,
+        rng=rng,
+    )
+
+
+def _line(
+    tree: ReadableTree,
+    edge: int,
+    edges: Edges,
+    params: SearchParams,
+    *,
+    knows_draws: bool,
+    pv: bool,
+) -> Line:
+    """Report an edge of the root; the arguments are those of `make_report`."""
+    move, visits, mate = int(edges.moves[edge]), int(edges.visits[edge]), int(edges.mates[edge])
+    root = tree.arrays.nodes[tree.root]
+    evaluated = root["state"] == OPEN
+    q, draw = float(edges.q[edge]), float(edges.draws[edge])
+    visited = bool(visits or mate)
+    if not visited and evaluated:
+        q, draw = float(root["value"]), float(root["draw"])
+    wdl = None
+    if knows_draws and (visits or (evaluated and not visited)):
+        draw = min(max(draw, 0.0), 1.0 - abs(q))
+        wdl = ((1.0 - draw + q) / 2, draw, (1.0 - draw - q) / 2)
+    return Line(
+        move=move,
+        pv=tuple(m for m, _ in line_of(tree, edge, edges, params)) if pv else (move,),
+        visits=visits,
+        prior=float(edges.priors[edge]),
+        q=q,
+        wdl=wdl,
+        cp=centipawns(q),
+        mate=mate or None,
     )
 
 

@@ -47,6 +47,17 @@ class Edges:
     closes: NDArray[np.bool_]
     """True if at least half of the edge's visits closed a repetition."""
 
+    def take(self, kept: NDArray[np.integer]) -> Edges:
+        """Return the edges with these numbers."""
+        return Edges(**{name: array[kept] for name, array in vars(self).items()})
+
+
+def among(moves: NDArray[np.int32], allowed: Sequence[int] | None) -> NDArray[np.bool_]:
+    """Mark the moves that are allowed, bool (n,). None: all are."""
+    if allowed is None:
+        return np.ones(len(moves), bool)
+    return np.isin(moves, np.array(allowed, np.int32))
+
 
 class ReadableTree(ABC):
     """Searched graph, as reports read it."""
@@ -174,7 +185,7 @@ def prepare_root_edges(
     order = opened + np.argsort(-codes[opened:].astype(np.int64), kind="stable")
     moves[opened:], codes[opened:] = moves[order].copy(), codes[order].copy()
     priors = decode_priors(codes).astype(np.float64)
-    use = np.ones(n, bool) if allowed is None else np.isin(moves, np.array(allowed, np.int32))
+    use = among(moves, allowed)
     if params.noise_epsilon == 0 and use.all():
         return n, _NOTHING
     if params.noise_epsilon > 0:
