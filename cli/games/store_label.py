@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +19,9 @@ from variant_ai.cli.common.store_options import (
     open_store,
     store_argument,
 )
-from variant_ai.core.errors import EngineError
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
-    from variant_ai.core.arena.games.generated_games import Dropped
     from variant_ai.core.arena.games.labelling import LabelReport
     from variant_ai.core.data.store.store_writer import Mode, StoreWriter
 
@@ -88,10 +84,10 @@ def label(
     """
     from variant_ai.cli.common.player_options import steady_player
     from variant_ai.core.arena.games.labelling import (
-        Labelled,
         Labelling,
         LabelReport,
         LabelSettings,
+        write_labels,
     )
     from variant_ai.core.arena.players.player_spec import parse_player
     from variant_ai.core.data.store.store_writer import StoreWriter, find_interruption
@@ -121,65 +117,29 @@ def label(
         shard_games=SHARD_GAMES,
         command=run,
     )
-    first, report = 0, LabelReport()
+    report = LabelReport.resumed(writer.resumed)
     if writer.resumed is not None:
-        first = int(writer.resumed["read"])
-        report.games, report.positions = writer.resumed["games"], writer.resumed["positions"]
-        report.failed |= writer.resumed["failed"]
-        note(f"resuming after {counted(first, 'game')} of {path}")
-    interrupted, failure = False, ""
-    with writer:
-        added: list[tuple[int, int]] = []  # number and labelled positions of each game
-        left_out: list[Dropped] = []
-        before = LabelReport(report.games, report.positions, report.failed.copy())
+        note(f"resuming after {counted(report.read, 'game')} of {path}")
+    with writer, progress(quiet=as_json) as bar:
+        task = bar.add_task("games", total=len(store), completed=report.read)
 
-        def mark() -> dict[str, Any]:
-            kept = added[: writer.games]
-            read = kept[-1][0] + 1 if kept else first
-            failed = Counter(game.reason for game in left_out if game.number < read)
-            return {
-                "read": read,
-                "games": before.games + len(kept),
-                "positions": before.positions + sum(positions for _, positions in kept),
-                "failed": before.failed + failed,
-            }
+        def show() -> None:
+            bar.update(task, completed=report.read, note=counted(report.positions, "position"))
 
-        writer.mark = mark
-        with (
-            progress(quiet=as_json) as bar,
-            contextlib.closing(labelling.games(range(first, len(store)), store.game)) as games,
-        ):
-            task = bar.add_task("games", total=len(store), completed=first)
-            try:
-                for game in games:
-                    if isinstance(game, Labelled):
-                        added.append((game.number, game.positions))
-                        writer.add(game.record)
-                    else:
-                        left_out.append(game)
-                    report.count(game)
-                    shown = counted(report.positions, "position")
-                    bar.update(task, completed=game.number + 1, note=shown)
-            except KeyboardInterrupt:
-                interrupted = True
-            except EngineError as error:
-                failure = str(error)
-        if not report.games:
-            writer.abort()
-        writer.close(report.failed, interrupted=interrupted or bool(failure))
-    if interrupted and not report.games:
+        write_labels(store, writer, labelling, report, show)
+    if report.interrupted and not report.games:
         note("Interrupted before a game was labelled; nothing was written.")
         raise KeyboardInterrupt
     if not report.games:
         fail(f"no game was labelled: {'; '.join(report.failed)}")
     _print(report, writer, name, as_json)
-    if interrupted:
+    if report.interrupted:
         note(
             f"{report.games:,} of {counted(len(store), 'game')} are labelled; the same command continues"
         )
         raise KeyboardInterrupt
-    if failure:
-        fail(failure)
+    if report.failure:
+        fail(report.failure)
 
 
 def _print(report: LabelReport, writer: StoreWriter, name: str, as_json: bool) -> None:

@@ -11,9 +11,10 @@ its own. The labels replace those of the game (visits, root values, scores); its
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -36,6 +37,8 @@ from variant_ai.core.data.game_record import (
     PlyVisits,
     whole_weights,
 )
+from variant_ai.core.data.store.game_store import Store
+from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -77,14 +80,29 @@ class Labelled:
 
 @dataclass
 class LabelReport:
-    """Counts of a run."""
+    """Counts of a run, and how it ended."""
 
+    read: int = 0
+    """Games of the store that are done: labelled or left out."""
     games: int = 0
     positions: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     """Games left out, by reason."""
+    interrupted: bool = False
+    failure: str = ""
+    """Why the player ended it; empty if it did not."""
+
+    @classmethod
+    def resumed(cls, mark: Mapping[str, Any] | None) -> LabelReport:
+        """Counts of an interrupted run, from the mark that `write_labels` left in its store; zeros
+        without one."""
+        if mark is None:
+            return cls()
+        failed = Counter(mark["failed"])
+        return cls(int(mark["read"]), mark["games"], mark["positions"], failed)
 
     def count(self, game: Labelled | Dropped) -> None:
+        self.read = game.number + 1
         if isinstance(game, Labelled):
             self.games += 1
             self.positions += game.positions
@@ -199,6 +217,57 @@ class Labelling:
             trains=trains,
         )
         return Labelled(number, labelled, positions)
+
+
+def write_labels(
+    store: Store,
+    writer: StoreWriter,
+    labelling: Labelling,
+    report: LabelReport,
+    on_game: Callable[[], None] = lambda: None,
+) -> None:
+    """Write the games of a store with new labels, and close the writer; without a game, nothing is
+    written.
+
+    Ctrl-C and an error of the player end it early, with the games until then; `report` records which.
+    The mark of the writer is what a run that resumes has to know.
+
+    report: counts of the games that the writer has already (`LabelReport.resumed`); updated before each
+    call of `on_game`.
+    """
+    before = replace(report, failed=report.failed.copy())
+    added: list[tuple[int, int]] = []  # number and labelled positions of each game
+    left_out: list[Dropped] = []
+
+    def mark() -> dict[str, Any]:
+        kept = added[: writer.games]
+        read = kept[-1][0] + 1 if kept else before.read
+        failed = Counter(game.reason for game in left_out if game.number < read)
+        return {
+            "read": read,
+            "games": before.games + len(kept),
+            "positions": before.positions + sum(positions for _, positions in kept),
+            "failed": before.failed + failed,
+        }
+
+    writer.mark = mark
+    with closing(labelling.games(range(before.read, len(store)), store.game)) as games:
+        try:
+            for game in games:
+                if isinstance(game, Labelled):
+                    added.append((game.number, game.positions))
+                    writer.add(game.record)
+                else:
+                    left_out.append(game)
+                report.count(game)
+                on_game()
+        except KeyboardInterrupt:
+            report.interrupted = True
+        except EngineError as error:
+            report.failure = str(error)
+    if not report.games:
+        writer.abort()
+    writer.close(report.failed, interrupted=report.interrupted or bool(report.failure))
 
 
 def policy_of(reply: Reply, temperature: float) -> PlyVisits:
