@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,24 +43,16 @@ def time_nets(
 
     if head is not None and not any(head in builder.heads for builder in builders):
         raise UnknownNameError("head", head, {name for b in builders for name in b.heads})
+    made: dict[tuple[str, str, str], Evaluator] = {}
     with tempfile.TemporaryDirectory() as folder:
-        made: dict[str, Evaluator] = {}
-        for spec in specs:
-            for builder in builders:
-                chosen = head or builder.heads[0]
-                if chosen not in builder.heads:
-                    continue
-                run = Path(folder) / f"{spec.variant}-{builder.name}"
-                title = write_net(builder, spec, chosen, size, run)
-                for name in evaluators:
-                    evaluator = registry().evaluator(
-                        spec, run, evaluator=name, batch=batch, threads=threads, device=device,
-                        log=note,
-                    )  # fmt: skip
-                    made[f"{spec.variant}\t{title}\t{evaluator.describe()}"] = evaluator
+        for spec, title, run in _written(Path(folder), builders, specs, head, size):
+            for name in evaluators:
+                evaluator = registry().evaluator(
+                    spec, run, evaluator=name, batch=batch, threads=threads, device=device, log=note
+                )
+                made[spec.variant, title, evaluator.describe()] = evaluator
         with progress() as bar:
-            total = len(made) * measurements
-            task = bar.add_task("evaluations", total=total)
+            task = bar.add_task("evaluations", total=len(made) * measurements)
             timings = interleaved(
                 made,
                 batch,
@@ -71,9 +64,9 @@ def time_nets(
             evaluator.close()
     rows: list[dict[str, Any]] = [
         {
-            "variant": (parts := key.split("\t"))[0],
-            "net": parts[1],
-            "evaluator": parts[2],
+            "variant": variant,
+            "net": net,
+            "evaluator": described,
             "batch": batch,
             "milliseconds": timing.mean * 1000,
             "median_milliseconds": timing.median * 1000,
@@ -81,13 +74,34 @@ def time_nets(
             "processor_milliseconds": timing.processor * 1000,
             "positions_per_second": timing.rate,
         }
-        for key, timing in timings.items()
+        for (variant, net, described), timing in timings.items()
     ]
     if as_json:
         print_json(rows)
         return
+    evaluated = f"{counted(measurements, 'evaluation')} of {counted(batch, 'position')}"
+    _print(rows, f"{evaluated} after {warm_up} to warm up", on_cpu=device == "cpu")
+
+
+def _written(
+    folder: Path,
+    builders: list[NetworkBuilder],
+    specs: list[VariantSpec],
+    head: str | None,
+    size: dict[str, Any],
+) -> Iterator[tuple[VariantSpec, str, Path]]:
+    """Write the nets that have the head, and yield variant, title and run directory of each."""
+    for spec in specs:
+        for builder in builders:
+            chosen = head or builder.heads[0]
+            if chosen in builder.heads:
+                run = folder / f"{spec.variant}-{builder.name}"
+                yield spec, write_net(builder, spec, chosen, size, run), run
+
+
+def _print(rows: list[dict[str, Any]], title: str, *, on_cpu: bool) -> None:
     # Other programs may use the CPU, so CPU time is compared; on a GPU it would mean nothing.
-    decides = "processor_milliseconds" if device == "cpu" else "median_milliseconds"
+    decides = "processor_milliseconds" if on_cpu else "median_milliseconds"
     slowest = max(row[decides] for row in rows)
     columns = ["variant", "net", "evaluator", "ms", "median", "best", "CPU ms", "positions/s", "×"]
     print_table(
@@ -104,10 +118,10 @@ def time_nets(
             )
             for row in rows
         ],
-        title=f"{counted(measurements, 'evaluation')} of {counted(batch, 'position')} after {warm_up} to warm up",
+        title=title,
         right=columns[3:],
     )
-    by = "CPU time" if device == "cpu" else "the median"
+    by = "CPU time" if on_cpu else "the median"
     note(f"ms: mean time of a batch. ×: speed relative to the slowest, by {by}.")
 
 

@@ -8,9 +8,10 @@ from the next contender.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 from variant_ai.core.inference.backends.composite_backends import ParallelEvaluator
 from variant_ai.core.inference.backends.padding import fixed_sizes
 from variant_ai.core.inference.interface import Evaluator
+
+Name = TypeVar("Name", bound=Hashable)
 
 SPINNING = 0.08
 """Seconds after which threads that wait for a batch certainly sleep (onnxruntime: 55 ms)."""
@@ -60,7 +63,7 @@ def random_planes(evaluator: Evaluator, batch: int) -> NDArray[np.float32]:
 
 
 def interleaved(
-    evaluators: Mapping[str, Evaluator],
+    evaluators: Mapping[Name, Evaluator],
     batch: int,
     *,
     warm_up: int = 2,
@@ -68,7 +71,7 @@ def interleaved(
     seconds: float | None = None,
     apart: bool = False,
     advance: Callable[[int], None] = lambda n: None,
-) -> dict[str, Timing]:
+) -> dict[Name, Timing]:
     """Time each evaluator on the same batch, in turns of `TURN` seconds. A turn begins with
     evaluations that do not count, until the threads of the previous one have stopped spinning.
 
@@ -77,8 +80,8 @@ def interleaved(
     `ParallelEvaluator` do not wait for each other, as in a search. `advance` is called with the
     number of evaluations of each turn.
     """
-    wall: dict[str, list[float]] = {name: [] for name in evaluators}
-    processor: dict[str, list[float]] = {name: [] for name in evaluators}
+    wall: dict[Name, list[float]] = {name: [] for name in evaluators}
+    processor: dict[Name, list[float]] = {name: [] for name in evaluators}
     planes = {name: random_planes(e, batch) for name, e in evaluators.items()}
     for name, evaluator in evaluators.items():
         for _ in range(warm_up):
