@@ -20,6 +20,8 @@ Result = Literal["1-0", "0-1", "1/2-1/2", "*"]
 """Result as in PGN: the first player comes first, `*` is unknown or unfinished."""
 
 RESULTS: tuple[Result, ...] = ("1-0", "0-1", "1/2-1/2", "*")
+LOST_BY: tuple[Result, Result] = ("0-1", "1-0")
+"""Result of a game that this colour lost."""
 
 Labels = Literal["move", "visits"]
 """Target of a policy: the move played, or the visits of a search."""
@@ -35,6 +37,11 @@ MAX_GENERATION = (1 << 31) - 1
 PlyVisits = tuple[tuple[int, int], ...]
 """Visits of a search at a ply: (move integer, visits from 1) of every move kept, in any order (usually
 the most visited first); empty without a search."""
+
+
+def points_of(result: Result) -> float:
+    """Points of the first player; half a point for a game without a result."""
+    return 1.0 if result == "1-0" else 0.0 if result == "0-1" else 0.5
 
 
 def whole_weights(moves: Sequence[int], shares: NDArray[np.float64]) -> PlyVisits:

@@ -203,9 +203,7 @@ class Engine:
         stalemated if that loses, or all moves banned."""
         game = self.game().game
         outcome = game.rules.outcome(game.position)
-        if outcome is None:
-            return -1
-        return 0 if outcome.winner is None else 1 if outcome.winner == game.side else -1
+        return -1 if outcome is None else outcome.value(game.side)
 
     def _quick_answer(
         self, moves: Sequence[int], report: Report | None = None, may_look: bool = True

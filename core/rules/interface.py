@@ -38,6 +38,11 @@ EndReason: TypeAlias = Literal[
 END_REASONS: tuple[EndReason, ...] = get_args(EndReason)
 
 
+def value_of(winner: int | None, colour: int) -> int:
+    """Value of a finished game for `colour`: 1 won, 0 drawn, -1 lost. winner: None for a draw."""
+    return 0 if winner is None else (1 if winner == colour else -1)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Result of a finished game, and the reason."""
@@ -49,13 +54,13 @@ class Outcome:
     """The rule of the spec that applied, e.g. `third occurrence, both sides chase (axf)`."""
 
     @property
-    def result(self) -> str:
-        """Result as in PGN: `1-0`, `0-1` or `1/2-1/2`."""
-        return "1/2-1/2" if self.winner is None else ("1-0", "0-1")[self.winner]
+    def result(self) -> Literal["1-0", "0-1", "1/2-1/2"]:
+        """Result as in PGN."""
+        return "1/2-1/2" if self.winner is None else "0-1" if self.winner else "1-0"
 
     def value(self, colour: int) -> int:
         """Value for `colour`: 1 won, 0 drawn, -1 lost."""
-        return 0 if self.winner is None else (1 if self.winner == colour else -1)
+        return value_of(self.winner, colour)
 
 
 class Rules(ABC):

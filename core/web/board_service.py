@@ -228,7 +228,7 @@ class BoardService:
             variant=rules.spec.variant,
             moves=list(game.moves),
             start_fen=game.start_fen,
-            result=outcome.result if outcome else tags.get("Result", "*"),  # type: ignore[arg-type]
+            result=outcome.result if outcome else tags.get("Result", "*"),
             white=tags.get("White", ""),
             black=tags.get("Black", ""),
             date=tags.get("Date", ""),

@@ -13,7 +13,7 @@ from variant_ai.core.arena.match.referee import PlayedGame
 from variant_ai.core.arena.players.player import ACCIDENTS
 from variant_ai.core.arena.tables.crosstable import Standings, standings
 from variant_ai.core.arena.tables.elo import Tally
-from variant_ai.core.data.game_record import GameRecord, Result
+from variant_ai.core.data.game_record import GameRecord, Result, points_of
 from variant_ai.core.data.write.pgn_writer import pgn_text
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -57,7 +57,7 @@ class GameEntry:
     @property
     def points(self) -> float:
         """Points of the first player."""
-        return {"1-0": 1.0, "0-1": 0.0}.get(self.result, 0.5)
+        return points_of(self.result)
 
     @property
     def tally(self) -> Tally:

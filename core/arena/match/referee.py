@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from variant_ai.core.arena.players.player import Allowance, Fault, Player, PlayerClock, Reply, Turn
-from variant_ai.core.data.game_record import Result
+from variant_ai.core.data.game_record import LOST_BY, Result
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.report import MATE
@@ -122,7 +122,7 @@ class Referee:
             self._play(played, players, clocks, number)
         except Fault as fault:
             side = game.side if fault.side is None else fault.side
-            played.result = _lost_by(side)
+            played.result = LOST_BY[side]
             played.reason, played.detail = fault.reason, str(fault)
         except EngineError as error:
             # Not a fault in the game: the player cannot be started, or cannot play this game at all.
@@ -188,12 +188,12 @@ class Referee:
         """Return True if the game has ended, with its result filled in."""
         outcome = played.game.outcome()
         if outcome is not None:
-            played.result = _result(outcome.winner)
+            played.result = outcome.result
             played.reason, played.detail = outcome.reason, outcome.detail
             return True
         conduct = self.conduct
         if conduct.resign and resigned(played.scores, conduct.resign):
-            played.result, played.reason = _lost_by(1 - played.game.side), RESIGN_RULE
+            played.result, played.reason = LOST_BY[1 - played.game.side], RESIGN_RULE
         elif conduct.draw and drawn(played, conduct.draw):
             played.result, played.reason = "1/2-1/2", DRAW_RULE
         elif played.game.ply >= conduct.max_plies:
@@ -244,11 +244,3 @@ def drawn(played: PlayedGame, rule: DrawRule) -> bool:
         return False
     last = played.scores[-2 * rule.moves :]
     return len(last) == 2 * rule.moves and all(s is not None and abs(s) <= rule.score for s in last)
-
-
-def _result(winner: int | None) -> Result:
-    return "1/2-1/2" if winner is None else "0-1" if winner else "1-0"
-
-
-def _lost_by(side: int) -> Result:
-    return "1-0" if side else "0-1"

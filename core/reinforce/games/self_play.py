@@ -19,6 +19,7 @@ import numpy as np
 
 from variant_ai.core.arena.games.openings import Opening, played_out
 from variant_ai.core.data.game_record import (
+    LOST_BY,
     OPENING_TAG,
     TRAINS_POLICY,
     TRAINS_VALUE,
@@ -46,8 +47,6 @@ CAPPED = "max plies"
 RESIGNATION = "resignation"
 BRANCHES = 512
 """Games that branches start from: the last ones."""
-_LOST_BY: tuple[Result, Result] = ("0-1", "1-0")
-"""Result of a game that this colour lost."""
 RESIGNATIONS = ("played_out", "would_resign", "wrong")
 """Counts of resignations that were checked by games played out regardless: the games, those in which a
 side would have resigned, and those in which this side did not lose."""
@@ -200,12 +199,11 @@ class BaseSelfPlay(ABC):
             game.push(searched.move)
         result: Result
         if resigned is not None:
-            result, termination = _LOST_BY[resigned], RESIGNATION
+            result, termination = LOST_BY[resigned], RESIGNATION
         else:
             outcome = game.outcome()
             if outcome is not None:
-                result = "1/2-1/2" if outcome.winner is None else _LOST_BY[1 - outcome.winner]
-                termination = outcome.reason
+                result, termination = outcome.result, outcome.reason
             elif game.ply >= self.settings.variety.max_plies:
                 result, termination = "1/2-1/2", CAPPED
             else:
@@ -248,7 +246,7 @@ class BaseSelfPlay(ABC):
                 lost[player] = lost[player] + 1 if own < limit else 0
                 if lost[player] >= self.settings.variety.resign_plies:
                     self.resignations["would_resign"] += 1
-                    self.resignations["wrong"] += record.result != _LOST_BY[player]
+                    self.resignations["wrong"] += record.result != LOST_BY[player]
                     return
             side = 1 - side
 

@@ -24,6 +24,7 @@ from variant_ai.core.arena.programs.rule_differences import (
     advice_on_rules,
     program_variant,
 )
+from variant_ai.core.data.game_record import points_of
 from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
@@ -304,7 +305,7 @@ class RunLadder:
                     continue
                 seen.add((turned, *game.moves))
                 capped += game.outcome() is None and game.ply >= most
-                first = {"1-0": 1.0, "0-1": 0.0}.get(played.result, 0.5)
+                first = points_of(played.result)
                 points.append(1.0 - first if turned else first)
         finally:
             engine.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.rules.chase_judge import chase_judge
-from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.interface import Rules, value_of
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.rules.verdicts import idle_winner
 from variant_ai.core.search.tree.edges import edge_arrays
@@ -51,7 +51,7 @@ class Chases:
         winner = idle_winner(types, descent.line[last : last + 1])
         if verdict is not None and verdict.reason == "perpetual chase":
             winner = verdict.winner
-        value = 0 if winner is None else (1 if winner == side else -1)
+        value = value_of(winner, side)
         slot = g.slots[int(g.nodes[node]["slots"]) + edge]
         if int(slot["flags"]) & REPEATS:
             g.repeats[int(slot["repeat"])]["verdict"] = value

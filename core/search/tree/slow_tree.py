@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.rules.fairy.fairy_workers import Lookahead, workers_of
 from variant_ai.core.rules.game import Game
-from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.interface import Rules, value_of
 from variant_ai.core.rules.kernel.table_layout import TABLES
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.verdicts import idle_winner, winner_of_draw
@@ -407,5 +407,4 @@ class SlowTree(Tree):
             if opponent != mover:
                 return int(opponent) - int(mover)
             judge = winner_of_draw if opponent else idle_winner
-        winner = judge(self.rules.types, position)
-        return 0 if winner is None else (1 if winner == side else -1)
+        return value_of(judge(self.rules.types, position), side)
