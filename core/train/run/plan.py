@@ -34,6 +34,7 @@ from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.run.initial_weights import Start, find_start
 from variant_ai.core.train.run.training_data import (
     NO_SPLIT,
+    OpenData,
     Prepared,
     Sampling,
     TrainSource,
@@ -94,41 +95,12 @@ def prepare(
         raise VariantAIError(
             f"the least learning rate, {lr_min:g}, is above the greatest, {lr_max:g}"
         )
-    if request.validation_stores and (request.split or NO_SPLIT) != NO_SPLIT:
-        raise VariantAIError(
-            f"the split {request.split} holds games back to validate on, and validation stores are given "
-            "as well; use one of them"
-        )
-    split = request.split or (NO_SPLIT if request.validation_stores else DEFAULT_SPLIT)
-    shows_number = encoder.compiled and any(
-        plane.item == "move_number" for plane in encoder.input_planes
-    )
-    chosen = {"forget_move_number": FORGOTTEN_NUMBERS if shows_number else 0.0}
-    data = DataConfig(
-        stores=_paths(request.stores),
-        validation_stores=_paths(request.validation_stores),
-        seed=request.split_seed,
-        **{**chosen, **given_of(request, DataChoice), "split": split},
-    )
+    data = _data_of(request, encoder)
     sampling = Sampling(batch, request.seed, rules, workers, micro_batches)
     opened = open_data(spec, encoder, data, sampling)
-    train, validation = opened.train, opened.validation
-    if opened.shared:
-        if opened.shared == opened.data.validation_games:
-            raise DataError(
-                f"all games of {', '.join(opened.data.validation_stores)} are also trained on; validate "
-                "on other games, or hold some back with a split"
-            )
-        of = counted(opened.data.validation_games, "validation game")
-        report(f"Warning: {opened.shared:,} of the {of} are also trained on.")
-    per_epoch = train.samples_per_epoch / batch
-    epochs = request.epochs
-    if epochs is None and request.steps is None and request.minutes is None:
-        epochs = float(recipe.epochs)
-    steps = request.steps
-    if epochs is not None:
-        by_epochs = max(1, round(epochs * per_epoch))
-        steps = by_epochs if steps is None else min(steps, by_epochs)
+    _report_shared_games(opened, report)
+    train = opened.train
+    steps = _steps_of(request, float(recipe.epochs), train.samples_per_epoch / batch)
     draft = TrainConfig(
         **spec_metadata(spec),
         net=net,
@@ -149,8 +121,54 @@ def prepare(
         report(f"Measuring this machine, to plan a training of {request.minutes:g} min ...")
         threads = (1,) if on_cpu and request.threads is None else ()
         begun = time.perf_counter() if request.started is None else request.started
-        draft = _within_minutes(draft, request.minutes, begun, steps, train, validation, threads)
+        draft = _within_minutes(
+            draft, request.minutes, begun, steps, train, opened.validation, threads
+        )
     return Prepared(**vars(opened), config=_with_intervals(draft), encoder=encoder)
+
+
+def _data_of(request: TrainRequest, encoder: Encoder) -> DataConfig:
+    """Return which games to train and to validate on, with all that the request left open."""
+    if request.validation_stores and (request.split or NO_SPLIT) != NO_SPLIT:
+        raise VariantAIError(
+            f"the split {request.split} holds games back to validate on, and validation stores are given "
+            "as well; use one of them"
+        )
+    split = request.split or (NO_SPLIT if request.validation_stores else DEFAULT_SPLIT)
+    shows_number = encoder.compiled and any(
+        plane.item == "move_number" for plane in encoder.input_planes
+    )
+    chosen = {"forget_move_number": FORGOTTEN_NUMBERS if shows_number else 0.0}
+    return DataConfig(
+        stores=_paths(request.stores),
+        validation_stores=_paths(request.validation_stores),
+        seed=request.split_seed,
+        **{**chosen, **given_of(request, DataChoice), "split": split},
+    )
+
+
+def _report_shared_games(opened: OpenData, report: Callable[[str], None]) -> None:
+    """Warn of validation games that are also trained on. Raises DataError if all of them are."""
+    if not opened.shared:
+        return
+    if opened.shared == opened.data.validation_games:
+        raise DataError(
+            f"all games of {', '.join(opened.data.validation_stores)} are also trained on; validate "
+            "on other games, or hold some back with a split"
+        )
+    of = counted(opened.data.validation_games, "validation game")
+    report(f"Warning: {opened.shared:,} of the {of} are also trained on.")
+
+
+def _steps_of(request: TrainRequest, usual_epochs: float, per_epoch: float) -> int | None:
+    """Return the steps that the request sets; None if it sets only minutes. per_epoch: steps of an epoch."""
+    epochs, steps = request.epochs, request.steps
+    if epochs is None and steps is None and request.minutes is None:
+        epochs = usual_epochs
+    if epochs is None:
+        return steps
+    by_epochs = max(1, round(epochs * per_epoch))
+    return by_epochs if steps is None else min(steps, by_epochs)
 
 
 def given_of(request: TrainRequest, model: type[BaseModel]) -> dict[str, Any]:
