@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,10 @@ from variant_ai.core.reinforce.games.self_play import (
     SlowSelfPlay,
     make_self_play,
 )
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, SearchChoice, Variety
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
+from variant_ai.core.search.forest.forest_search import ForestSettings
 from variant_ai.plugins import registry
 
 
@@ -252,3 +254,20 @@ def test_shuffled_games_begin_at_different_starts() -> None:
     starts = [game.start_fen for game in games_of(player("chess960"), 8).values()]
     assert None not in starts and len(set(starts)) >= 7
     assert {game.start_fen for game in games_of(player("chess"), 4).values()} == {None}
+
+
+def test_every_setting_of_the_search_reaches_it() -> None:
+    """Settings are copied by name: a new one that the trees do not have would have no effect."""
+    of_trees = {field.name for field in fields(ForestSettings)}
+    renamed = {"kind", "rescale"}
+    of_games = {
+        "openings",
+        "opening_plies",
+        "random_plies",
+        "branch_share",
+        "scattered_share",
+        "draw_penalty",
+        "played_out",
+    }
+    assert set(SearchChoice.model_fields) - of_trees == renamed
+    assert set(Variety.model_fields) - of_trees == of_games
