@@ -47,11 +47,10 @@ class GameJournal(Closing):
 
 def _read(line: JournalLine, path: Path, variant: str) -> GameRecord:
     try:
-        return _record(line.content, variant)
-    except (ValueError, KeyError, TypeError) as error:
+        return read_line(line.content, variant)
+    except DataError as error:
         raise DataError(
-            f"{path}:{line.number}: not a game of a journal ({error}); delete the line to go on without "
-            "this game"
+            f"{path}:{line.number}: {error}; delete the line to go on without this game"
         ) from None
 
 
@@ -77,10 +76,10 @@ def _words(record: GameRecord) -> dict[str, Any]:
     }
 
 
-def read_line(line: bytes, variant: str) -> GameRecord:
-    """Return the game of a line. Raises DataError if it is not one."""
+def read_line(line: bytes | dict[str, Any], variant: str) -> GameRecord:
+    """Return the game of a line, or of the words of one. Raises DataError if it is not one."""
     try:
-        return _record(json.loads(line), variant)
+        return _record(json.loads(line) if isinstance(line, bytes) else line, variant)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"not a game of a journal ({error})") from None
 
@@ -91,19 +90,32 @@ def _record(line: dict[str, Any], variant: str) -> GameRecord:
             raise ValueError(
                 f"{counted(len(line['moves']), 'move')}, but {name} of {len(line[name])}"
             )
-    return GameRecord(
+    return self_play_record(
         variant,
-        moves=line["moves"],
-        start_fen=line["start"],
-        result=line["result"],
-        white=PLAYER,
-        black=PLAYER,
-        event=f"generation {line['generation']}",
-        termination=line["termination"],
         number=line["number"],
+        generation=line["generation"],
+        start_fen=line["start"],
+        opening_plies=line["opening"],
+        moves=line["moves"],
+        result=line["result"],
+        termination=line["termination"],
         visits=[tuple(zip(ply[::2], ply[1::2], strict=True)) for ply in line["visits"]],
         root_values=line["values"],
         trains=line["trains"],
-        generation=line["generation"],
-        tags={OPENING_TAG: str(line["opening"])},
+    )
+
+
+def self_play_record(
+    variant: str, *, generation: int, opening_plies: int, **fields: Any
+) -> GameRecord:
+    """Return a game of self-play as a record. generation: number of its net. opening_plies: first plies
+    that no player chose. fields: the others of `GameRecord`."""
+    return GameRecord(
+        variant,
+        white=PLAYER,
+        black=PLAYER,
+        event=f"generation {generation}",
+        generation=generation,
+        tags={OPENING_TAG: str(opening_plies)},
+        **fields,
     )

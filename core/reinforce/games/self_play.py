@@ -20,7 +20,6 @@ import numpy as np
 from variant_ai.core.arena.games.openings import Opening, played_out
 from variant_ai.core.data.game_record import (
     LOST_BY,
-    OPENING_TAG,
     TRAINS_POLICY,
     TRAINS_VALUE,
     GameRecord,
@@ -30,7 +29,7 @@ from variant_ai.core.data.game_record import (
 )
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.chosen_search import forest_settings, plain_search
-from variant_ai.core.reinforce.games.game_journal import PLAYER
+from variant_ai.core.reinforce.games.game_journal import self_play_record
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
@@ -211,21 +210,18 @@ class BaseSelfPlay(ABC):
         value_bit = 0 if termination == CAPPED else TRAINS_VALUE
         opening = playing.opening
         searches = playing.searched
-        record = GameRecord(
+        record = self_play_record(
             self.spec.variant,
-            moves=list(game.moves),
-            start_fen=self._start_of(game),
-            result=result,
-            white=PLAYER,
-            black=PLAYER,
-            event=f"generation {playing.generation}",
-            termination=termination,
             number=playing.number,
+            generation=playing.generation,
+            start_fen=self._start_of(game),
+            opening_plies=opening,
+            moves=list(game.moves),
+            result=result,
+            termination=termination,
             visits=[()] * opening + [_target(s) if s.full else () for s in searches],
             root_values=[None] * opening + [s.root_value for s in searches],
             trains=[0] * opening + [value_bit | (TRAINS_POLICY if s.full else 0) for s in searches],
-            generation=playing.generation,
-            tags={OPENING_TAG: str(opening)},
         )
         self.positions += recorded_positions(record)
         self._earlier.append(record)
