@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -89,15 +88,13 @@ class LocalGames(GameSupply):
             self._settings,
         )
         if self._player is None:
-            numbers = itertools.count(self._first_game)
-            first = next(number for number in numbers if number not in self._done)
             self._player = make_self_play(
                 self._spec,
                 evaluator,
                 self._settings,
                 generation=generation,
-                first_game=first,
-                done=frozenset(number for number in self._done if number > first),
+                first_game=self._first_game,
+                done=frozenset(self._done),
                 rules=self._rules,
                 openings=self._openings,
             )

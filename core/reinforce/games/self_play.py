@@ -177,11 +177,6 @@ class BaseSelfPlay(ABC):
     def _scattered(self) -> ScatteredStarts:
         return ScatteredStarts(self.rules)
 
-    def _start_of(self, game: Game) -> str | None:
-        """FEN of the start of a game, as records have it: None for that of the spec."""
-        fen = self.rules.fen(game.positions[0])
-        return None if fen == self.rules.fen(self.rules.position()) else fen
-
     def _first_game(self, rng: np.random.Generator) -> Game:
         """A random opening, or a start of the variant."""
         if self._openings:
@@ -214,7 +209,7 @@ class BaseSelfPlay(ABC):
             self.spec.variant,
             number=playing.number,
             generation=playing.generation,
-            start_fen=self._start_of(game),
+            start_fen=game.start_fen,
             opening_plies=opening,
             moves=list(game.moves),
             result=result,
