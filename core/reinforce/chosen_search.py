@@ -40,7 +40,7 @@ def plain_search(
     `noise_epsilon` and `noise_alpha`; the caller limits it to `nodes`. Other fields have no effect.
     """
     from variant_ai.core.search.search import Search
-    from variant_ai.core.search.settings import SearchParams
+    from variant_ai.core.search.settings import SearchParams, of_the_net_alone
 
     alpha: dict[str, Any] = {}
     if search.noise_alpha is not None:
@@ -48,17 +48,10 @@ def plain_search(
     params = SearchParams.of(
         spec,
         **alpha,
-        node_temperature=1.0,
-        enhance_checks=False,
-        cpuct_init=search.cpuct,
-        u_divisor=1.0,
-        look_for_mates=False,
+        **of_the_net_alone(cpuct=search.cpuct, reduction=search.fpu_reduction),
         look_for_material=False,
-        mate_stop=False,
         batch_size=1,
         reuse_tree=False,
-        q_unvisited="parent",
-        q_unvisited_reduction=search.fpu_reduction,
         noise_epsilon=search.noise_epsilon if search.noise else 0.0,
         memory_mb=max(16, search.nodes // 8),  # an eighth of it is for the graph
         seed=seed,

@@ -98,6 +98,22 @@ class SearchParams(SearchSettings):
         return dataclasses.replace(self, **_known(overrides))
 
 
+def of_the_net_alone(*, cpuct: float, reduction: float) -> dict[str, Any]:
+    """Settings of self-play: the net's own logits, without temperature, checks or mates. cpuct: the
+    factor of exploration at first. reduction: an unvisited move is worth its parent's value less this.
+    """
+    return {
+        "node_temperature": 1.0,
+        "enhance_checks": False,
+        "look_for_mates": False,
+        "mate_stop": False,
+        "q_unvisited": "parent",
+        "q_unvisited_reduction": reduction,
+        "cpuct_init": cpuct,
+        "u_divisor": 1.0,
+    }
+
+
 def words_of(spec: VariantSpec, settings: str = DEFAULT_SET) -> SearchWords:
     """The spec's `search:`, or its named set. Raises UnknownNameError."""
     if settings == DEFAULT_SET:
