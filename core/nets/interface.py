@@ -19,6 +19,7 @@ from variant_ai.core.errors import PluginError, UnknownNameError, VariantAIError
 from variant_ai.core.factories import NETWORKS
 from variant_ai.core.spec import VariantSpec, encoding_hash, spec_hash
 from variant_ai.core.spec.plane_layout import Head
+from variant_ai.core.system.checked_models import first_fault
 
 if TYPE_CHECKING:
     from torch import nn
@@ -90,10 +91,9 @@ class NetworkBuilder(ABC):
         try:
             return self.size_type.model_validate(options)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            reason = first["msg"].removeprefix("Value error, ")
-            given = f" = {first['input']!r}" if where else ""
+            where, fault = first_fault(error)
+            reason = fault["msg"].removeprefix("Value error, ")
+            given = f" = {fault['input']!r}" if where else ""
             raise VariantAIError(f"net {self.name}: {where or 'size'}{given}: {reason}") from error
 
 

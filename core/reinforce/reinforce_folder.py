@@ -34,6 +34,7 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import RUN_MODEL
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.reinforce.settings_file import read_settings, settings_text
+from variant_ai.core.system.checked_models import first_fault
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.train.run.run_folder import LOCK, locked, read_object
 
@@ -137,8 +138,7 @@ class ReinforceFolder:
         try:
             return RunState.model_validate(read_object(path))
         except ValidationError as error:
-            fault = error.errors()[0]
-            word = ".".join(str(part) for part in fault["loc"])
+            word, fault = first_fault(error)
             raise DataError(
                 f"{path} is damaged ({word}: {fault['msg']}); delete it, and games and nets are counted "
                 "again, with the CPU time from 0"

@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, TypeVar
 from variant_ai.core.errors import SettingError, unknown
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from pydantic import BaseModel, ValidationError
+    from pydantic_core import ErrorDetails
 
 M = TypeVar("M", bound="BaseModel")
+
+
+def first_fault(error: ValidationError) -> tuple[str, ErrorDetails]:
+    """Return the path of the first wrong value, as `board.files` (empty: the whole), and what pydantic
+    says of it: `msg` is the reason, `input` the value."""
+    fault = error.errors(include_url=False)[0]
+    return ".".join(map(str, fault["loc"])), fault
 
 
 def checked(model: type[M], given: object, where: str) -> M:
@@ -24,8 +32,7 @@ def checked(model: type[M], given: object, where: str) -> M:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(map(str, first["loc"]))
+        key, first = first_fault(error)
         if first["type"] == "extra_forbidden":
             at = model.model_fields if len(first["loc"]) == 1 else ()
             raise SettingError(f"{where}: {unknown('key', key[:60], sorted(at))}") from error

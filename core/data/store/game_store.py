@@ -51,6 +51,7 @@ from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.spec.hashing import rules_hash, spec_difference
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.checked_models import first_fault
 from variant_ai.core.system.text_tables import counted
 
 T = TypeVar("T")
@@ -193,10 +194,9 @@ class Store:
         try:
             return VariantSpec.model_validate_json(json.dumps(self._head["spec"]))
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
+            where, fault = first_fault(error)
             raise DataError(
-                f"the spec inside {self.path} cannot be read ({where}: {first['msg']}); "
+                f"the spec inside {self.path} cannot be read ({where}: {fault['msg']}); "
                 "name the variant, or update variant-ai"
             ) from error
 

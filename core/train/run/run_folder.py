@@ -38,6 +38,7 @@ from pydantic import ValidationError
 from variant_ai.core.data.store.blocks import write_lock
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import RUN_MODEL
+from variant_ai.core.system.checked_models import first_fault
 from variant_ai.core.system.files import naming, write_whole
 from variant_ai.core.train.run.training_settings import TrainConfig
 
@@ -104,9 +105,8 @@ def read_config(path: Path) -> TrainConfig:
     try:
         return TrainConfig.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{path}: {where}: {first['msg']}") from None
+        where, fault = first_fault(error)
+        raise DataError(f"{path}: {where}: {fault['msg']}") from None
 
 
 def read_results(folder: Path, step: int) -> dict[str, Any] | None:
