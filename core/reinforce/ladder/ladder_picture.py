@@ -7,13 +7,19 @@ from pathlib import Path
 
 from variant_ai.core.reinforce.ladder.ladder_record import LadderRecord
 from variant_ai.core.system.files import write_whole
-from variant_ai.core.train.pictures.canvas import GREY, new_figure, printable, series, tidy
+from variant_ai.core.train.pictures.canvas import (
+    GREY,
+    generations_axis,
+    new_figure,
+    printable,
+    series,
+    tidy,
+)
 
 
 def draw_ladder(record: LadderRecord, path: Path) -> None:
     """Draw a ladder into an SVG file. Outside players are dotted lines at their Elo."""
     import matplotlib
-    from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(8, 5)
     axes = figure.subplots()
@@ -40,8 +46,7 @@ def draw_ladder(record: LadderRecord, path: Path) -> None:
                 fontsize=7,
                 color=GREY,
             )
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("generation")
+    generations_axis(axes)
     axes.set_ylabel("Elo above generation 0, with 95 % interval")
     tidy(axes)
     buffer = io.BytesIO()

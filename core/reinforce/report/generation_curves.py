@@ -16,6 +16,8 @@ from variant_ai.core.train.pictures.canvas import (
     SERIES,
     VERMILION,
     Picture,
+    by_thousands,
+    generations_axis,
     new_figure,
     picture,
     printable,
@@ -217,16 +219,13 @@ def _stack(
 
 def _finish(axes: Sequence[Axes], rows: Sequence[Row], legends: Sequence[Axes] = ()) -> None:
     """Label the axes, and show the same generations on all of them."""
-    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-
     first, last = rows[0]["generation"], rows[-1]["generation"]
     for axis in axes:
         tidy(axis, "y" if axis.containers else "both")
-        axis.set_xlabel("generation")
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        generations_axis(axis)
         axis.set_xlim(first - 0.5, last + 0.5)
         if axis.get_ylim()[1] >= 1000:
-            axis.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            by_thousands(axis.yaxis)
     for axis in legends:
         axis.legend(framealpha=0.8, edgecolor="none", fontsize=9)
 

@@ -27,6 +27,7 @@ from variant_ai.core.system.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -101,6 +102,21 @@ def shares_axis(axis: Axes, right: float) -> None:
     axis.set_xlim(0, right)
     axis.set_xticks([tick for tick in axis.get_xticks() if tick <= min(100.0, right)])
     axis.set_xlim(0, right)
+
+
+def generations_axis(axis: Axes) -> None:
+    """Make the x axis one of generations, with ticks at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_xlabel("generation")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def by_thousands(axis: Axis) -> None:
+    """Write ticks as 20,000, without fractions."""
+    from matplotlib.ticker import StrMethodFormatter
+
+    axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
 def series(number: int) -> dict[str, Any]:

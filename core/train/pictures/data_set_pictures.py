@@ -23,6 +23,7 @@ from variant_ai.core.train.pictures.canvas import (
     GREY,
     SERIES,
     Picture,
+    by_thousands,
     draw_board,
     height_of_width,
     is_printable,
@@ -149,7 +150,8 @@ def years_picture(sets: Mapping[str, DataSet]) -> Picture | None:
         )  # fmt: skip
     axis.set(xlabel="year", ylabel="games", xlim=(first - 0.7, last + 0.7))
     _whole_numbers(axis.xaxis)
-    _by_thousands(axis.yaxis)
+    _whole_numbers(axis.yaxis)
+    by_thousands(axis.yaxis)
     tidy(axis, "y")
     _legend(axis, by_set)
     return picture(figure, "years", "Years", f"Games by year, {first} to {last}.")
@@ -228,7 +230,8 @@ def players_picture(sets: Mapping[str, DataSet]) -> Picture | None:
         axis.margins(x=0.14)
         axis.set_xlim(left=0)
         axis.set_xlabel("games")
-        _by_thousands(axis.xaxis)
+        _whole_numbers(axis.xaxis)
+        by_thousands(axis.xaxis)
         axis.set_title(
             printable(f"{name}: in {found.top_players_share:.2%} of the games", 70),
             fontsize=10,
@@ -382,19 +385,12 @@ def _histogram(
 
 
 def _whole_numbers(axis: Axis) -> None:
+    """Place ticks at whole numbers alone."""
     from matplotlib.ticker import MaxNLocator
 
     locator = axis.get_major_locator()
     assert isinstance(locator, MaxNLocator)
     locator.set_params(integer=True)
-
-
-def _by_thousands(axis: Axis) -> None:
-    """Write ticks as 20,000, without fractions."""
-    from matplotlib.ticker import StrMethodFormatter
-
-    _whole_numbers(axis)
-    axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
 def _legend(axis: Axes, sets: Mapping[str, Any]) -> None:
