@@ -21,7 +21,14 @@ from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.spec.catalogue import SPEC_SUFFIXES
 from variant_ai.core.train.measure.metric_tables import TITLES
-from variant_ai.core.train.run.run_folder import CONFIG, MODEL, read_metrics, run_config
+from variant_ai.core.train.run.run_folder import (
+    CONFIG,
+    MODEL,
+    Event,
+    read_metrics,
+    run_config,
+    without_undone,
+)
 
 MOST_RUNS = 200
 MOST_POINTS = 400
@@ -67,13 +74,13 @@ class RunService:
         return folders[name]
 
     def _list(self, question: dict[str, Any]) -> dict[str, Any]:
-        runs = []
-        for name, folder in self._folders().items():
+        runs, folders = [], self._folders()
+        for name, folder in folders.items():
             try:
                 runs.append({"name": name, "changed": _changed(folder), **_kind(folder)})
             except VariantAIError as error:
                 runs.append({"name": name, "changed": _changed(folder), "error": str(error)})
-        return {"runs": runs, "paths": {name: str(f) for name, f in self._folders().items()}}
+        return {"runs": runs, "paths": {name: str(folder) for name, folder in folders.items()}}
 
     def _show(self, question: dict[str, Any]) -> dict[str, Any]:
         """Return facts and curves of a run, the spec by which its net can be played if only a file
@@ -248,10 +255,12 @@ def generation_curves(rows: Sequence[Mapping[str, Any]]) -> list[Curve]:
     )
 
 
-def training_curves(events: Sequence[Mapping[str, Any]]) -> list[Curve]:
-    """Return the curves of a training, by step: the training's numbers and those of validation."""
-    train = [event for event in events if event.get("kind") == "train"]
-    tested = [event for event in events if event.get("kind") in ("validation", "final")]
+def training_curves(events: Sequence[Event]) -> list[Curve]:
+    """Return the curves of a training, by step: the training's numbers and those of validation. Steps
+    that were undone by a return to a checkpoint are left out."""
+    kept = without_undone(events)
+    train = [event for event in kept if event["kind"] == "train"]
+    tested = [event for event in kept if event["kind"] in ("validation", "final")]
     found = []
     for name, title in TITLES.items():
         lines = [

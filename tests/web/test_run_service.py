@@ -96,6 +96,17 @@ def test_missing_games_are_reported(runs: RunService) -> None:
     assert "are not there" in ask(runs, "games", run="little", generation=1)["error"]
 
 
+def test_steps_that_were_undone_are_left_out() -> None:
+    losses = [(1, 3.0), (2, 2.0), (3, 9.0)]
+    events: list[dict[str, Any]] = [
+        {"kind": "train", "step": step, "policy_loss": loss} for step, loss in losses
+    ]
+    events.append({"kind": "recovery", "step": 2})
+    events.append({"kind": "train", "step": 3, "policy_loss": 1.5})
+    (curve,) = training_curves(events)
+    assert curve["series"][0]["points"] == [(1.0, 3.0), (2.0, 2.0), (3.0, 1.5)]
+
+
 def test_long_curves_are_thinned() -> None:
     events = [
         {"kind": "train", "step": step, "policy_loss": float("nan") if step % 2 else 1.0}

@@ -21,11 +21,10 @@ from variant_ai.core.train.pictures.canvas import (
     series,
     tidy,
 )
+from variant_ai.core.train.run.run_folder import Event, without_undone
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Event = dict[str, Any]
 
 PANELS = ("policy_loss", "value_loss", "policy_accuracy", "value_accuracy_sign")
 LAST_SHARE = 0.15
@@ -157,14 +156,3 @@ def _curve(axis: Axes, events: Sequence[Event], name: str, **style: Any) -> bool
     if points:
         axis.plot(*zip(*points, strict=True), **style)
     return bool(points)
-
-
-def without_undone(events: Sequence[Event]) -> list[Event]:
-    """Remove the events that were undone by a return to a checkpoint."""
-    kept: list[Event] = []
-    for event in events:
-        if event["kind"] == "recovery":
-            kept = [e for e in kept if e["step"] <= event["step"]]
-        else:
-            kept.append(event)
-    return kept

@@ -27,7 +27,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +130,17 @@ def read_metrics(folder: Path) -> list[Event]:
         except json.JSONDecodeError:
             break
     return events
+
+
+def without_undone(events: Sequence[Event]) -> list[Event]:
+    """Remove the events that were undone by a return to a checkpoint."""
+    kept: list[Event] = []
+    for event in events:
+        if event["kind"] == "recovery":
+            kept = [e for e in kept if e["step"] <= event["step"]]
+        else:
+            kept.append(event)
+    return kept
 
 
 def last_metrics(folder: Path, kind: str) -> dict[str, Any] | None:
