@@ -7,6 +7,8 @@ In reading order:
 
 reinforce_settings  the settings of a run
 settings_file       the same as YAML
+chosen_search       the searches that the settings choose
+budget              generations and CPU minutes, and how much of them is used up
 reinforcement       the loop: games, training, matches, and again
 reinforce_folder    the files of a run
 games/              who plays the games, and how they are kept

@@ -6,6 +6,8 @@ files                   writing whole files, errors that name the file, short fi
 cache_folders           folders for machine code, compiled nets and measurements
 processors              number of usable processors
 text_tables             table columns that fit the width of a terminal
+closing                 objects with `close` as context managers
+missing_packages        packages that may be missing, and how to install them
 checked_models          values given by a user, checked by a pydantic model
 interrupts              Ctrl-C, SIGTERM and SIGHUP
 child_processes         child processes that end with their parent

@@ -140,6 +140,19 @@ def test_readmes_with_a_table_of_modules_list_all_of_them() -> None:
     assert silent == []
 
 
+def test_packages_that_list_their_modules_list_all_of_them() -> None:
+    """The docstring of a package is a list if it names more than half of the modules."""
+    silent = []
+    for folder in code_folders():
+        init, modules = folder / "__init__.py", modules_of(folder)
+        tree = ast.parse(init.read_text("utf-8") if init.exists() else "")
+        words = set(re.findall(r"\w+", ast.get_docstring(tree) or ""))
+        missing = [module for module in modules if module not in words]
+        if 2 * len(missing) < len(modules):
+            silent += [f"{folder.relative_to(ROOT).as_posix()}: {module}" for module in missing]
+    assert silent == []
+
+
 def test_readmes_name_modules_that_exist() -> None:
     gone = [
         f"{readme.relative_to(ROOT).as_posix()}: {module}"

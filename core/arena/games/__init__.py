@@ -9,4 +9,5 @@
 | `net_games` | games of a net, at once with shared batches |
 | `pooled_games` | games in the processes of a pool, on one machine or several |
 | `generated_games` | their journal, and the store in the end |
+| `labelling` | positions of games labelled by a stronger player |
 """

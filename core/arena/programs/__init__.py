@@ -6,4 +6,5 @@
 | `uci_client` | its protocols UCI, UCCI and UCI-cyclone |
 | `xboard_client` | XBoard's protocol |
 | `program_player` | an engine as a player of matches |
+| `rule_differences` | faults that show that a program plays by other rules |
 """

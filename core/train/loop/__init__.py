@@ -1,3 +1,3 @@
-"""The training loop: `device`, `optimisers`, `muon`, `distributed`, `position_source`, `learner`,
-`averages`, `trainer`.
+"""The training loop: `device`, `optimisers`, `muon`, `distributed`, `position_source`, `loss`,
+`learner`, `averages`, `trainer`.
 """

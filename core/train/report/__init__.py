@@ -1,1 +1,1 @@
-"""Reports of runs: `model_card`, and `run_report`, an HTML page."""
+"""Reports of runs: `model_card`, and `run_report`, an HTML page made by `report_page`."""
