@@ -9,6 +9,7 @@ is). Games are judged by the referee of matches. `player_games.py` and `net_game
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 import threading
 from abc import ABC, abstractmethod
@@ -30,6 +31,7 @@ from variant_ai.core.arena.games.generated_games import (
 )
 from variant_ai.core.arena.games.openings import Opening, OpeningSampler, openings_digest
 from variant_ai.core.arena.match.match_settings import resign_rule
+from variant_ai.core.arena.match.player_pool import in_order
 from variant_ai.core.arena.match.referee import Conduct, PlayedGame
 from variant_ai.core.arena.players.player import random_move
 from variant_ai.core.data.game_record import OPENING_TAG, GameRecord
@@ -226,7 +228,6 @@ class GameGenerator(ABC):
         """
         settings, done = self.settings, done or {}
         without_repetition = RepetitionFilter()
-        ended: dict[int, Ended] = {}
         finished = number = next_number = failures = unwanted = 0
 
         def next_game() -> tuple[int, Game] | None:
@@ -237,31 +238,33 @@ class GameGenerator(ABC):
             # Openings of games that are done count as used, so that none is sampled twice.
             return number - 1, self._starts.game(number - 1)
 
-        for game in self._played(next_game, done):
-            ended[game_number(game)] = game
-            if game_number(game) not in done:
-                on_end(game)
-            while next_number in ended:
-                result = without_repetition(ended.pop(next_number))
-                is_new = next_number not in done
-                next_number += 1
-                yield result
-                finished += isinstance(result, GameRecord)
-                if not is_new:
-                    continue
-                if isinstance(result, GameRecord):
-                    failures = unwanted = 0
-                elif result.reason in (BLUNDER, DUPLICATE):
-                    unwanted += 1
-                else:
-                    failures += 1
-                    if failures >= MAX_FAILURES:
-                        raise EngineError(
-                            f"the engine failed in {counted(failures, 'game')} in a row; the last time: "
-                            f"{result.reason}"
-                        )
-                if unwanted >= MAX_UNWANTED:
-                    raise EngineError(_nothing_new(result, unwanted))
+        def arrivals() -> Iterator[Ended]:
+            for game in self._played(next_game, done):
+                if game_number(game) not in done:
+                    on_end(game)
+                yield game
+
+        for game in in_order(arrivals(), game_number, itertools.count(), {}):
+            result = without_repetition(game)
+            is_new = next_number not in done
+            next_number += 1
+            yield result
+            finished += isinstance(result, GameRecord)
+            if not is_new:
+                continue
+            if isinstance(result, GameRecord):
+                failures = unwanted = 0
+            elif result.reason in (BLUNDER, DUPLICATE):
+                unwanted += 1
+            else:
+                failures += 1
+                if failures >= MAX_FAILURES:
+                    raise EngineError(
+                        f"the engine failed in {counted(failures, 'game')} in a row; the last time: "
+                        f"{result.reason}"
+                    )
+            if unwanted >= MAX_UNWANTED:
+                raise EngineError(_nothing_new(result, unwanted))
 
     def _kept(self, number: int, played: PlayedGame, name: str) -> Ended:
         """Record of a finished game of the player `name`; dropped if it has a blunder."""

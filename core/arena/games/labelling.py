@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from variant_ai.core.arena.games.generated_games import Dropped
-from variant_ai.core.arena.match.player_pool import PlayerPool
+from variant_ai.core.arena.match.player_pool import PlayerPool, in_order
 from variant_ai.core.arena.players.player import (
     Allowance,
     Fault,
@@ -144,8 +144,6 @@ class Labelling:
         Raises EngineError if the player fails in several games in a row.
         """
         waiting = iter(numbers)
-        order = iter(numbers)
-        next_number = next(order, None)
         ended: dict[int, Labelled | Dropped] = {}
         failures = 0
 
@@ -155,18 +153,20 @@ class Labelling:
             number = next(waiting, None)
             return None if number is None else (number, read(number))
 
-        for result in self._pool.results(next_job, self._label_game):
-            ended[result.number] = result
-            while next_number in ended:
-                game = ended.pop(next_number)
-                next_number = next(order, None)
-                failures = failures + 1 if isinstance(game, Dropped) else 0
-                yield game
-                if isinstance(game, Dropped) and failures >= MAX_FAILURES:
-                    raise EngineError(
-                        f"the player failed in {counted(failures, 'game')} in a row; the last time: "
-                        f"{game.reason}"
-                    )
+        for game in in_order(
+            # No name for the results: an error would keep them, and with them the pool, open.
+            self._pool.results(next_job, self._label_game),
+            lambda result: result.number,
+            numbers,
+            ended,
+        ):
+            failures = failures + 1 if isinstance(game, Dropped) else 0
+            yield game
+            if isinstance(game, Dropped) and failures >= MAX_FAILURES:
+                raise EngineError(
+                    f"the player failed in {counted(failures, 'game')} in a row; the last time: "
+                    f"{game.reason}"
+                )
 
     def _label_game(self, job: tuple[int, GameRecord]) -> Labelled | Dropped:
         number, record = job

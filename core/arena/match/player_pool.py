@@ -1,10 +1,10 @@
-"""Threads that play games at the same time, each with its own players."""
+"""Threads that play games at the same time, each with its own players; and their results in order."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
@@ -12,6 +12,24 @@ from variant_ai.core.arena.players.player import Player
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+
+
+def in_order(
+    results: Iterable[Result],
+    number_of: Callable[[Result], int],
+    order: Iterable[int],
+    waiting: dict[int, Result],
+) -> Iterator[Result]:
+    """Yield results, which come in any order, in the order of their numbers. number_of: the number of
+    a result. waiting: holds those that came before their turn; empty at first."""
+    turns = iter(order)
+    turn = next(turns, None)
+    for result in results:
+        waiting[number_of(result)] = result
+        while turn in waiting:
+            ready = waiting.pop(turn)
+            turn = next(turns, None)
+            yield ready
 
 
 class PlayerPool:
