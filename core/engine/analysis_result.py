@@ -1,15 +1,12 @@
-"""Result of a search for programs: values, and moves as UCI text; and the net's output without a search."""
+"""Result of a search for programs: values, and moves as UCI text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from variant_ai.core.inference.interface import Evaluator
     from variant_ai.core.rules.game import Game
-    from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.report import Report
 
 
@@ -81,27 +78,3 @@ def analysis_of(game: Game, report: Report) -> Analysis:
         seconds=report.seconds,
         stopped_by=report.stopped_by,
     )
-
-
-def net_answers(
-    search: BaseSearch, games: Sequence[Game], evaluator: Evaluator | None = None
-) -> list[tuple[float, dict[int, float]]]:
-    """Return the net's value in [-1, 1] and its probabilities of the legal moves for the last position of
-    each game, without a search, in one batch. evaluator: of all devices; None: the search's first."""
-    import numpy as np
-
-    from variant_ai.core.search.tree_factory import with_last_moves
-
-    seen = [with_last_moves(game, search.rules).position for game in games]
-    search.settle()
-    answer = (evaluator or search.evaluators[0]).evaluate(
-        search.encoder.planes(np.concatenate(seen))
-    )
-    found = []
-    for row, game in enumerate(games):
-        moves: list[int] = game.legal_moves().tolist()
-        logits = answer.policy[row, search.encoder.action_indices(game.position, moves)]
-        weights = np.exp(logits - logits.max(initial=-np.inf))
-        shares = (weights / weights.sum()).tolist()
-        found.append((float(answer.value[row]), dict(zip(moves, shares, strict=True))))
-    return found

@@ -386,14 +386,14 @@ class Engine:
 
     def _rank_moves(self) -> list[int]:
         """The legal moves in the order of the net's policy, unsorted without a net."""
-        from variant_ai.core.engine.analysis_result import net_answers
+        from variant_ai.core.search.net_answers import answer_of
 
         current, search, evaluator = self.game(), self._search, self._evaluator
         moves: list[int] = current.game.legal_moves().tolist()
         if search is None or evaluator is None or not evaluator.ranks_moves or not moves:
             return moves
         began = time.perf_counter()
-        ((_, shares),) = net_answers(search, [current.game])
+        shares = answer_of(search, current.game).shares()
         self._look_seconds = min(self._look_seconds, time.perf_counter() - began)
         ranked = sorted(moves, key=lambda move: -shares[move])
         self._ranked = (current.key, ranked)
@@ -486,11 +486,11 @@ class Engine:
 
     def static_info(self) -> Info:
         """Return the net's score of the position, without a search."""
-        from variant_ai.core.engine.analysis_result import net_answers
+        from variant_ai.core.search.net_answers import answer_of
         from variant_ai.core.search.report import centipawns
 
-        ((value, _),) = net_answers(self._ready_search(), [self.game().game])
-        return Info(depth=0, cp=centipawns(value))
+        answer = answer_of(self._ready_search(), self.game().game)
+        return Info(depth=0, cp=centipawns(answer.value))
 
     def perft(self, depth: int, stopped: Callable[[], bool]) -> Iterator[tuple[str, int]]:
         """Yield each legal move and the number of leaves below it, until stopped."""

@@ -56,12 +56,12 @@ def _searching(engine: VariantEngine) -> BaseSearch:
 def policy(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
     """Return the net's value for the side to move and its probabilities of legal moves, best first,
     without a search."""
-    from variant_ai.core.engine.analysis_result import net_answers
+    from variant_ai.core.search.net_answers import answer_of
 
-    ((value, shares),) = net_answers(_searching(engine), [game])
-    best_first = sorted(shares.items(), key=lambda item: -item[1])
+    answer = answer_of(_searching(engine), game)
+    best_first = sorted(answer.shares().items(), key=lambda item: -item[1])
     return {
-        "value": round(value, 4),
+        "value": round(answer.value, 4),
         "policy": [[game.rules.uci(move), round(share, 4)] for move, share in best_first],
     }
 

@@ -22,7 +22,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from variant_ai.core.engine.analysis_result import Analysis, Variation, analysis_of, net_answers
+from variant_ai.core.engine.analysis_result import Analysis, Variation, analysis_of
 from variant_ai.core.errors import FenError, MoveError, SettingError, VariantAIError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome
@@ -371,14 +371,17 @@ class Engine(Closing):
             return []
         for position in positions:
             self._require(position)
+        from variant_ai.core.search.net_answers import net_answers
+
+        search = self.search
         with self._in_use():
-            answers = net_answers(
-                self.search, [position.game for position in positions], self.evaluator
-            )
+            search.settle()
+            games = [position.game for position in positions]
+            answers = net_answers(self.evaluator, search.encoder, search.rules, games)
         text = positions[0]._text
         return [
-            (value, {text(move): share for move, share in policy.items()})
-            for value, policy in answers
+            (answer.value, {text(move): share for move, share in answer.shares().items()})
+            for answer in answers
         ]
 
     def forget(self) -> None:

@@ -15,8 +15,6 @@ import random
 import time
 from abc import ABC, abstractmethod
 
-import numpy as np
-
 from variant_ai.core.arena.players.player import Player, Reply, Turn, random_move
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.chosen_search import forest_settings, plain_search
@@ -31,7 +29,8 @@ from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.search.forest.forest_search import ForestSearch
 from variant_ai.core.search.interface import check_shape
 from variant_ai.core.search.move.limits import Limits
-from variant_ai.core.search.tree_factory import encoder_and_rules, with_last_moves
+from variant_ai.core.search.net_answers import net_answers
+from variant_ai.core.search.tree_factory import encoder_and_rules
 from variant_ai.core.spec.schema import VariantSpec
 
 Chosen = list[tuple[int, int]]
@@ -74,15 +73,12 @@ class PolicyPlayer(BatchPlayer):
     def step(self) -> Chosen:
         if not self._waiting:
             return []
-        positions = np.concatenate(
-            [with_last_moves(game, self._rules).position for game in self._waiting.values()]
-        )
-        policy = self._evaluator.evaluate(self._encoder.planes(positions)).policy
-        chosen = []
-        for row, (number, game) in enumerate(self._waiting.items()):
-            moves = game.legal_moves()
-            actions = self._encoder.action_indices(game.position, moves.tolist())
-            chosen.append((number, int(moves[policy[row, actions].argmax()])))
+        games = list(self._waiting.values())
+        answers = net_answers(self._evaluator, self._encoder, self._rules, games)
+        chosen = [
+            (number, answer.moves[int(answer.logits.argmax())])
+            for number, answer in zip(self._waiting, answers, strict=True)
+        ]
         self.evaluations += len(chosen)
         self._waiting.clear()
         return chosen
