@@ -7,7 +7,8 @@ move by move, so that each evaluates the positions of about half the games in on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from variant_ai.core.arena.games.openings import Opening, played_out, random_lines
@@ -65,18 +66,15 @@ def play_match(
 
     other = GuessingPlayer(seed) if second is None else player_of(second)
     players = (player_of(first), other)
-    openings = match_openings(rules, games, min(opening_plies, max_plies - 1), seed)
+    openings = match_openings(rules, games, opening_plies, max_plies, seed)
     playing: dict[int, _Playing] = {}
-    wins = draws = losses = 0
-    capped = 0
-    seen: set[tuple[object, ...]] = set()
+    count = ScoreCount(max_plies)
     begun = 0
     try:
         while (playing or begun < games) and not stop():
             while begun < games and len(playing) < AT_ONCE:
-                opening = openings[begun // 2 % len(openings)]
-                game = played_out(rules, opening)
-                playing[begun] = _Playing(game, begun % 2, game.ply, game.fen())
+                game = played_out(rules, openings[begun])
+                playing[begun] = _Playing(game, begun % 2, game.ply)
                 _ask(players, begun, playing[begun])
                 begun += 1
             for player in players:
@@ -88,26 +86,54 @@ def play_match(
                         _ask(players, number, one)
                         continue
                     del playing[number]
-                    if outcome is None:
-                        capped += 1
                     winner = None if outcome is None else outcome.winner
-                    draws += winner is None
-                    wins += winner == one.first_colour
-                    losses += winner == 1 - one.first_colour
-                    seen.add((one.start, one.first_colour, *one.game.moves[one.opening :]))
+                    count.add(one.game, one.opening, one.first_colour, winner)
     finally:
         for player in players:
             player.close()
     spent = sum(player.evaluations for player in players)
-    return MatchScore(
-        wins=wins, draws=draws, losses=losses, capped=capped, evaluations=spent, distinct=len(seen)
-    )
+    return MatchScore(**count.numbers(), evaluations=spent)
 
 
-def match_openings(rules: Rules, games: int, plies: int, seed: int) -> Sequence[Opening]:
-    """Openings of random plies to different positions, one for two games, as far as there are
-    enough."""
-    return random_lines(rules, math.ceil(games / 2), (plies, plies), seed)
+def match_openings(
+    rules: Rules, games: int, opening_plies: int, max_plies: int, seed: int
+) -> list[Opening]:
+    """Openings of so many games, of random plies to different positions: each is that of two games in a
+    row, and they are used again if there are too few. max_plies: games are longer than their opening.
+    """
+    plies = min(opening_plies, max_plies - 1)
+    lines = random_lines(rules, math.ceil(games / 2), (plies, plies), seed)
+    return [lines[number // 2 % len(lines)] for number in range(games)]
+
+
+class ScoreCount:
+    """Counts the games of a match as they end."""
+
+    def __init__(self, max_plies: int) -> None:
+        """max_plies: greatest length of a game."""
+        self._max_plies = max_plies
+        self._won: Counter[bool | None] = Counter()
+        """Games that the first player won, lost (False), and drew (None)."""
+        self._capped = 0
+        self._seen: set[tuple[object, ...]] = set()
+
+    def add(self, game: Game, opening: int, first_colour: int, winner: int | None) -> None:
+        """Count a game that has ended. opening: its plies that no player chose. first_colour: of the
+        first player. winner: colour that won; None for a draw."""
+        self._won[None if winner is None else winner == first_colour] += 1
+        self._capped += game.ply >= self._max_plies and game.outcome() is None
+        start = game.rules.fen(game.positions[opening])
+        self._seen.add((start, first_colour, *game.moves[opening:]))
+
+    def numbers(self) -> dict[str, int]:
+        """Return the fields of `MatchScore` that are counted here."""
+        return {
+            "wins": self._won[True],
+            "draws": self._won[None],
+            "losses": self._won[False],
+            "capped": self._capped,
+            "distinct": len(self._seen),
+        }
 
 
 @dataclass
@@ -119,8 +145,6 @@ class _Playing:
     """Colour of the first player."""
     opening: int
     """Plies of the opening."""
-    start: str
-    """FEN after the opening."""
 
 
 def _ask(players: tuple[BatchPlayer, BatchPlayer], number: int, one: _Playing) -> None:

@@ -31,7 +31,7 @@ from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.ladder.batch_players import SinglePlayer, make_batch_player
 from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladder
 from variant_ai.core.reinforce.ladder.ladder_record import LadderMatch, LadderRecord, Opponent
-from variant_ai.core.reinforce.ladder.net_match import match_openings, play_match
+from variant_ai.core.reinforce.ladder.net_match import ScoreCount, match_openings, play_match
 from variant_ai.core.reinforce.reinforce_settings import Ladder, ReinforceSettings
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
@@ -271,7 +271,7 @@ class RunLadder:
         begun = cpu_seconds()
         ladder, most = self.settings.ladder, self.settings.variety.max_plies
         openings = match_openings(
-            self.rules, ladder.games, min(ladder.opening_plies, most - 1), self._seed(generation)
+            self.rules, ladder.games, ladder.opening_plies, most, self._seed(generation)
         )
         player = make_batch_player(
             self.spec,
@@ -286,27 +286,23 @@ class RunLadder:
         engine = self._make_player(self._engines[text], self.rules)
         allowances = (PlayerSpec(random=True).allowance(), self._engines[text].allowance())
         referee = Referee(Conduct(max_plies=most), self._stopped.is_set)
-        points: list[float] = []
+        count = ScoreCount(most)
         faults: Counter[str] = Counter()
-        capped = 0
-        seen = set()
         try:
-            for number in range(ladder.games):
-                opening = openings[number // 2 % len(openings)]
+            for number, opening in enumerate(openings):
                 turned = number % 2
                 pair = (engine, net) if turned else (net, engine)
                 limits = allowances[::-1] if turned else allowances
                 game = played_out(self.rules, opening)
+                given = game.ply
                 played = referee.play(game, pair, (limits[0], limits[1]), number)
                 if self._stopped.is_set():
                     return None
                 if played.reason in FAULTS - {"resignation"}:
                     faults[played.reason] += 1
                     continue
-                seen.add((turned, *game.moves))
-                capped += game.outcome() is None and game.ply >= most
-                first = points_of(played.result)
-                points.append(1.0 - first if turned else first)
+                winner = {"1-0": 0, "0-1": 1}.get(played.result)
+                count.add(game, given, turned, winner)
         finally:
             engine.close()
             net.close()
@@ -314,13 +310,9 @@ class RunLadder:
         return LadderMatch(
             generation=generation,
             opponent=text,
-            wins=points.count(1.0),
-            draws=points.count(0.5),
-            losses=points.count(0.0),
-            capped=capped,
+            **count.numbers(),
             faults=faults.total(),
             evaluations=player.evaluations,
-            distinct=len(seen),
             cpu_seconds=cpu_seconds() - begun,
         )
 
