@@ -2,6 +2,7 @@
 
     arrays                  annotations for the array arguments of compiled functions
     functions               `njit`, `borrowing`, `inlined`: the decorators; `prefetch`
+    bit_mixing              the mixing of bits that hashes and random numbers share
     signatures              the signature of a function, read from its annotations
     cache                   the folders that hold machine code
     machine_code            loading and saving the machine code of one function

@@ -23,6 +23,7 @@ from variant_ai.core.encoding.encoding_kernels import action_of, encode_into, mo
 from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
 from variant_ai.core.jit import Number, njit
 from variant_ai.core.jit.arrays import Floats2D, Longs2D
+from variant_ai.core.jit.bit_mixing import mixed
 from variant_ai.core.rules.kernel.play_move import replay_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position
@@ -141,12 +142,9 @@ class BatchArrays(NamedTuple):
 
 @njit
 def mix(x: np.uint64) -> np.uint64:
-    """Finaliser of SplitMix64: every bit of the result depends on every bit of x."""
-    x = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: np.uint64 = x ^ (x >> np.uint64(31))
-    return mixed
+    """Return the number that splitmix64 gives in the state x."""
+    number: np.uint64 = mixed(np.uint64(x) + np.uint64(0x9E3779B97F4A7C15))
+    return number
 
 
 @njit

@@ -52,6 +52,7 @@ from variant_ai.core.search.tree.nodes import (
     first_move,
     first_prior,
 )
+from variant_ai.core.search.tree.repetition import past_index
 from variant_ai.core.search.tree.selection import NO_EDGE
 from variant_ai.core.search.tree.transpositions import insert, node_key
 from variant_ai.core.search.tree.working_memory import Descent, Scratch
@@ -66,10 +67,7 @@ AT_ONCE = 256
 def remember(w: Descent, at: Number) -> Number:
     """Add position `at` of the line to the past; returns its number of occurrences before."""
     key = w.line[at]["key"]
-    mask = np.uint64(w.past.shape[0] - 1)
-    h = np.int64(key & mask)
-    while w.past[h]["times"] != 0 and w.past[h]["key"] != key:
-        h = np.int64(np.uint64(h + 1) & mask)
+    h = past_index(w.past, key)
     before = np.int64(w.past[h]["times"])
     w.past[h]["key"] = key
     w.past[h]["times"] = before + 1

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, array, borrowing
+from variant_ai.core.jit.bit_mixing import mixed
 
 States: TypeAlias = Annotated[NDArray[np.uint64], array(np.uint64)]
 """State of each generator, uint64 [G]."""
@@ -19,11 +20,7 @@ States: TypeAlias = Annotated[NDArray[np.uint64], array(np.uint64)]
 def uniform(states: States, i: Number) -> float:
     """Return a number in (0, 1) from generator i."""
     states[i] += np.uint64(0x9E3779B97F4A7C15)
-    x = states[i]
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x = x ^ (x >> np.uint64(31))
-    return (np.float64(x >> np.uint64(12)) + 0.5) / 4503599627370496.0
+    return (np.float64(mixed(states[i]) >> np.uint64(12)) + 0.5) / 4503599627370496.0
 
 
 @borrowing

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, Truth, array, borrowing
 from variant_ai.core.jit.arrays import Key
+from variant_ai.core.jit.bit_mixing import mixed
 from variant_ai.core.rules.kernel.game_ends import DRAWN, winner_of_draw
 from variant_ai.core.rules.kernel.play_move import is_in_check
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.compiled_settings import IDLE_DRAW, IDLE_FIRST_LOSES, Settings
 from variant_ai.core.search.tree.nodes import UNKNOWN
-from variant_ai.core.search.tree.transpositions import READS_PLY, mixed
+from variant_ai.core.search.tree.transpositions import READS_PLY
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.game import Game
@@ -71,15 +72,19 @@ def is_single(past: NDArray[np.void], fold: int) -> bool:
 
 
 @borrowing
-def times_before(past: Past, key: Key) -> Number:
-    """Number of occurrences of a position in the game up to the root."""
+def past_index(past: Past, key: Key) -> Number:
+    """Index of a position's entry, or of the empty entry for it."""
     mask = np.uint64(past.shape[0] - 1)
     at = np.int64(key & mask)
-    while past[at]["times"] != 0:
-        if past[at]["key"] == key:
-            return np.int64(past[at]["times"])
+    while past[at]["times"] != 0 and past[at]["key"] != key:
         at = np.int64(np.uint64(at + 1) & mask)
-    return np.int64(0)
+    return at
+
+
+@borrowing
+def times_before(past: Past, key: Key) -> Number:
+    """Number of occurrences of a position in the game up to the root."""
+    return np.int64(past[past_index(past, key)]["times"])
 
 
 @borrowing

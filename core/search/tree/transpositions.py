@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, borrowing
 from variant_ai.core.jit.arrays import Key
+from variant_ai.core.jit.bit_mixing import mixed
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.tree.nodes import SWEEPING, Arrays
 from variant_ai.core.spec.plane_layout import input_planes, last_moves_shown
@@ -72,14 +73,6 @@ def node_key(p: Position, i: Number, read: Number) -> Number:
         if move != np.uint64(0):
             key ^= mixed(move | np.uint64(k + 1) << np.uint64(56))
     return key
-
-
-@borrowing
-def mixed(packed: Key) -> Number:
-    """Mix the bits with the finaliser of splitmix64; 0 stays 0."""
-    x = (packed ^ (packed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @borrowing
