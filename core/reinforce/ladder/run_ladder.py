@@ -24,7 +24,6 @@ from variant_ai.core.arena.programs.rule_differences import (
     advice_on_rules,
     program_variant,
 )
-from variant_ai.core.data.game_record import points_of
 from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
