@@ -299,6 +299,9 @@ def test_other_files(small, tmp_path: Path) -> None:  # type: ignore[no-untyped-
         make_evaluator(small.spec, path)
     with pytest.raises(DataError, match="no such model file"):
         make_evaluator(small.spec, tmp_path / "none.onnx")
+    with pytest.raises(DataError, match=r"holds no net: neither model\.onnx nor a checkpoint"):
+        make_evaluator(small.spec, tmp_path, evaluator="onnx")
+    (tmp_path / "checkpoints/step-00000001").mkdir(parents=True)
     with pytest.raises(DataError, match=r"has no model\.onnx; write one with"):
         make_evaluator(small.spec, tmp_path, evaluator="onnx")
 
