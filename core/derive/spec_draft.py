@@ -57,7 +57,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[Words, list[str
     def variant_with(settings: Mapping[str, str]) -> FairyVariant:
         return FairyVariant(name, settings, ini)
 
-    found = _asked(ProbeBoard(variant_with({}), variant_with(NEUTRAL)), variant_with)
+    found = _findings(ProbeBoard(variant_with({}), variant_with(NEUTRAL)), variant_with)
     missing = _missing_words(found)
     zones: Words = {}
     pieces = _piece_words(found, zones, notes)
@@ -71,7 +71,7 @@ def draft(name: str, ini: str | None, notes: list[str]) -> tuple[Words, list[str
     return tree, missing
 
 
-def _asked(board: ProbeBoard, variant_with: VariantWith) -> Findings:
+def _findings(board: ProbeBoard, variant_with: VariantWith) -> Findings:
     """Probe the pieces, hands and castling of a variant."""
     met, dropped = _met(board)
     symbols, aliases = _symbols(board, met)
@@ -106,7 +106,7 @@ def _asked(board: ProbeBoard, variant_with: VariantWith) -> Findings:
 
 
 def _missing_words(found: Findings) -> list[str]:
-    """Rules that the vocabulary of specs has no word for, but for passes."""
+    """Rules that the vocabulary of specs has no word for, except passes."""
     missing = []
     if found.endless:
         missing.append("drops from an endless hand")

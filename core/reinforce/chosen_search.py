@@ -40,7 +40,7 @@ def plain_search(
     `noise_epsilon` and `noise_alpha`; the caller limits it to `nodes`. Other fields have no effect.
     """
     from variant_ai.core.search.search import Search
-    from variant_ai.core.search.settings import SearchParams, of_the_net_alone
+    from variant_ai.core.search.settings import SearchParams, self_play_settings
 
     alpha: dict[str, Any] = {}
     if search.noise_alpha is not None:
@@ -48,7 +48,7 @@ def plain_search(
     params = SearchParams.of(
         spec,
         **alpha,
-        **of_the_net_alone(cpuct=search.cpuct, reduction=search.fpu_reduction),
+        **self_play_settings(cpuct=search.cpuct, reduction=search.fpu_reduction),
         look_for_material=False,
         batch_size=1,
         reuse_tree=False,

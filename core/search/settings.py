@@ -98,7 +98,7 @@ class SearchParams(SearchSettings):
         return dataclasses.replace(self, **_known(overrides))
 
 
-def of_the_net_alone(*, cpuct: float, reduction: float) -> dict[str, Any]:
+def self_play_settings(*, cpuct: float, reduction: float) -> dict[str, Any]:
     """Settings of self-play: the net's own logits, without temperature, checks or mates. cpuct: the
     factor of exploration at first. reduction: an unvisited move is worth its parent's value less this.
     """

@@ -244,7 +244,7 @@ class GameGenerator(ABC):
                     on_end(game)
                 yield game
 
-        for game in in_order(arrivals(), game_number, itertools.count(), {}):
+        for game in in_order(arrivals(), game_number, itertools.count()):
             result = without_repetition(game)
             is_new = next_number not in done
             next_number += 1

@@ -230,7 +230,7 @@ def write_labels(
     written.
 
     Ctrl-C and an error of the player end it early, with the games until then; `report` records which.
-    The mark of the writer is what a run that resumes has to know.
+    The writer keeps a mark, from which `LabelReport.resumed` continues.
 
     report: counts of the games that the writer has already (`LabelReport.resumed`); updated before each
     call of `on_game`.

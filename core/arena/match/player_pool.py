@@ -18,10 +18,12 @@ def in_order(
     results: Iterable[Result],
     number_of: Callable[[Result], int],
     order: Iterable[int],
-    waiting: dict[int, Result],
+    waiting: dict[int, Result] | None = None,
 ) -> Iterator[Result]:
-    """Yield results, which come in any order, in the order of their numbers. number_of: the number of
-    a result. waiting: holds those that came before their turn; empty at first."""
+    """Yield results, which come in any order, in the order of their numbers. number_of: gives the number
+    of a result. waiting: an empty dictionary for those that come before their turn, if the caller needs
+    to see them."""
+    waiting = {} if waiting is None else waiting
     turns = iter(order)
     turn = next(turns, None)
     for result in results:

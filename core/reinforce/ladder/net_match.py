@@ -98,9 +98,9 @@ def play_match(
 def match_openings(
     rules: Rules, games: int, opening_plies: int, max_plies: int, seed: int
 ) -> list[Opening]:
-    """Openings of so many games, of random plies to different positions: each is that of two games in a
-    row, and they are used again if there are too few. max_plies: games are longer than their opening.
-    """
+    """Return one opening for each game, of random plies. Two games in a row have the same opening; all
+    others lead to other positions, as far as there are enough. max_plies: games must be longer than
+    their opening."""
     plies = min(opening_plies, max_plies - 1)
     lines = random_lines(rules, math.ceil(games / 2), (plies, plies), seed)
     return [lines[number // 2 % len(lines)] for number in range(games)]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from variant_ai.core.arena.games.openings import played_out
 from variant_ai.core.arena.match.referee import Conduct, Referee
-from variant_ai.core.arena.players.player import FAULTS, Player, RandomPlayer
+from variant_ai.core.arena.players.player import FAULTS, Allowance, Player, RandomPlayer
 from variant_ai.core.arena.players.player_spec import PlayerSpec, parse_player
 from variant_ai.core.arena.programs.program_player import program_player
 from variant_ai.core.arena.programs.rule_differences import (
@@ -283,7 +283,7 @@ class RunLadder:
         )
         net = SinglePlayer(f"generation {generation}", player)
         engine = self._make_player(self._engines[text], self.rules)
-        allowances = (PlayerSpec(random=True).allowance(), self._engines[text].allowance())
+        allowances = (Allowance(), self._engines[text].allowance())
         referee = Referee(Conduct(max_plies=most), self._stopped.is_set)
         count = ScoreCount(most)
         faults: Counter[str] = Counter()

@@ -30,7 +30,7 @@ from variant_ai.core.search.forest.forest_arrays import (
 from variant_ai.core.search.forest.forest_kernels import begin, gather
 from variant_ai.core.search.forest.halving import schedule_table
 from variant_ai.core.search.forest.shared_batches import SharedBatches
-from variant_ai.core.search.settings import SearchParams, of_the_net_alone
+from variant_ai.core.search.settings import SearchParams, self_play_settings
 from variant_ai.core.search.tree.leaf_batch import new_batch
 from variant_ai.core.search.tree_factory import with_last_moves
 from variant_ai.core.spec.schema import VariantSpec
@@ -97,7 +97,7 @@ def params_of(spec: VariantSpec, settings: ForestSettings, reduction: float) -> 
     """Search settings of the trees: the net's own logits, one waiting leaf a tree."""
     return SearchParams.of(
         spec,
-        **of_the_net_alone(cpuct=settings.cpuct, reduction=reduction),
+        **self_play_settings(cpuct=settings.cpuct, reduction=reduction),
         look_for_material=settings.look_for_material,
         solver=settings.solver,
         transpositions=settings.transpositions,
