@@ -263,6 +263,8 @@ def written_out(spec: VariantSpec, path: Path) -> dict[str, Any]:
     from variant_ai.core.spec.inheritance import read_spec_file
 
     tree = plain_values(read_spec_file(path))
+    if not spec.symmetry:  # the parent's may be left out
+        tree.pop("symmetry", None)
     return {"spec": 1, "variant": spec.variant, **tree}
 
 

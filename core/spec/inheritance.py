@@ -98,6 +98,12 @@ def _find(parent: YamlNode, folder: Path | None) -> Path:
     return found.resolve()
 
 
+def is_inherited(tree: YamlNode, key: str) -> bool:
+    """Return True if a key of a merged spec comes from the file of another spec."""
+    own, there = (node.location.rsplit(":", 2)[0] for node in (tree, tree.value[key]))
+    return own != there
+
+
 def _merged(parent: YamlNode | None, child: YamlNode) -> YamlNode:
     """Merge two values. In a mapping, None removes the parent's key."""
     if isinstance(child.value, list):

@@ -27,7 +27,7 @@ from variant_ai.core.spec.files.yaml_reader import (
     plain_values,
     yaml_path,
 )
-from variant_ai.core.spec.inheritance import EXTENDS, read_spec_file, read_spec_tree
+from variant_ai.core.spec.inheritance import EXTENDS, is_inherited, read_spec_file, read_spec_tree
 from variant_ai.core.spec.issues import unknown_words
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
@@ -62,6 +62,10 @@ def _parsed_spec(tree: YamlNode, where: str, check_names: bool) -> VariantSpec:
         found = _mistakes(tree, error.errors(include_url=False))
         raise located_error((located_message(tree, *one) for one in found), where) from None
     issues = check(spec)
+    if issues and "symmetry" in tree and is_inherited(tree, "symmetry"):
+        # a spec that makes its parent's game asymmetric need not know the word
+        spec = spec.model_copy(update={"symmetry": ()})
+        issues = check(spec)
     for path, registered in _NAMING.items() if check_names else ():
         given, names = attrgetter(".".join(path))(spec), sorted(registered.names)
         if isinstance(given, tuple):

@@ -137,5 +137,20 @@ def test_a_parents_word_that_clashes_has_the_parents_file_and_line(tmp_path: Pat
     assert f"chess.yaml:{line}:" in str(caught.value) and "castling.K.rook" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "symmetry"),
+    [
+        ("extends: shogi\npieces: {G: {moves: WflF}}\n", ()),
+        ("extends: antichess\ncastling: {K: {king: e1-g1, rook: h1-f1}}\n", ()),
+        ("extends: shogi\npieces: {G: {moves: WfF}}\n", ("files",)),
+    ],
+)
+def test_a_parents_symmetry_holds_only_where_it_is_true(
+    tmp_path: Path, text: str, symmetry: tuple[str, ...]
+) -> None:
+    spec = spec_of(tmp_path, f"{text}variant: mine\nfairy: null\n")
+    assert spec.symmetry == symmetry
+
+
 def test_a_text_without_a_file_extends_shipped_specs() -> None:
     assert parse_spec("extends: xiangqi\nvariant: mine\n").board.files == 9
