@@ -83,6 +83,13 @@ def test_a_generation_plays_some_before_it(tmp_path: Path) -> None:
     assert (tmp_path / "ladder.svg").read_text("utf-8").startswith("<?xml")
 
 
+def test_a_ladder_without_a_match_has_no_picture(tmp_path: Path) -> None:
+    one = ladder(tmp_path, cpu_share=0.0)
+    net_of, _ = nets()
+    one.measure(1, net_of(1), net_of, cpu_seconds=1.0, games=10)
+    assert one.record.pairings == [] and not (tmp_path / "ladder.svg").exists()
+
+
 def test_generations_that_were_not_measured_are_skipped(tmp_path: Path) -> None:
     """Otherwise nothing would connect the generations that are."""
     one = ladder(tmp_path, every=3)

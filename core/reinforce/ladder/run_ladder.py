@@ -173,7 +173,8 @@ class RunLadder:
                 return
             self.record.pairings.append(played)
             self.record.write(self.folder / RECORD)
-        draw_ladder(self.record, self.folder / PICTURE)
+        if self.record.pairings:
+            draw_ladder(self.record, self.folder / PICTURE)
 
     def accepts(self, generation: int, previous: int) -> bool:
         """Return True if a generation may generate games instead of `previous`: without a gate always,
