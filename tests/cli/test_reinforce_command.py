@@ -276,9 +276,11 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("begun", ["games/000001.journal", "nets/000001/model.onnx"])
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path, begun: str) -> None:
-    """In the games and in a match that would take very long."""
+    """In the games and in a match that would take very long. A gate needs its match, whose cost would
+    otherwise leave it out."""
     folder = tmp_path / "a run"
-    long = ["--set", "ladder.games=400", "--set", "ladder.nodes=4096", "--run", str(folder)]
+    ladder = "--set ladder.games=400 --set ladder.nodes=4096 --set ladder.gate=true"
+    long = [*ladder.split(), "--run", str(folder)]
     with subprocess.Popen([*ENDLESS, *long], stderr=subprocess.PIPE, text=True) as process:
         try:
             wait_for(folder / begun, process)
