@@ -29,6 +29,7 @@ from variant_ai.core.spec.files.yaml_reader import (
     read_text,
     yaml_path,
 )
+from variant_ai.core.system.checked_models import reason_of
 
 LAYOUTS = Path(__file__).resolve().parent / "layouts"
 UNUSED = "-"
@@ -127,7 +128,7 @@ def read_layout(name: str) -> NetLayout:
         for fault in error.errors():
             word = ".".join(map(str, fault["loc"]))
             where = location_of(tree, yaml_path(tree, fault["loc"]))
-            lines.append(f"{where}: {word}: {fault['msg']}")
+            lines.append(f"{where}: {word}: {reason_of(fault)}")
         raise SettingError("\n".join(lines)) from None
     low, high = layout.value.range
     if not math.isfinite(high - low) or low == high:

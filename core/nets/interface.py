@@ -91,9 +91,8 @@ class NetworkBuilder(ABC):
         try:
             return self.size_type.model_validate(options)
         except ValidationError as error:
-            where, fault = first_fault(error)
-            reason = fault["msg"].removeprefix("Value error, ")
-            given = f" = {fault['input']!r}" if where else ""
+            where, reason, value = first_fault(error)
+            given = f" = {value!r}" if where else ""
             raise VariantAIError(f"net {self.name}: {where or 'size'}{given}: {reason}") from error
 
 

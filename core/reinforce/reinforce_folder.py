@@ -138,9 +138,9 @@ class ReinforceFolder:
         try:
             return RunState.model_validate(read_object(path))
         except ValidationError as error:
-            word, fault = first_fault(error)
+            word, reason, _ = first_fault(error)
             raise DataError(
-                f"{path} is damaged ({word}: {fault['msg']}); delete it, and games and nets are counted "
+                f"{path} is damaged ({word}: {reason}); delete it, and games and nets are counted "
                 "again, with the CPU time from 0"
             ) from None
 

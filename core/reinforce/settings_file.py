@@ -20,6 +20,7 @@ from variant_ai.core.spec.files.yaml_reader import (
     read_text,
     yaml_path,
 )
+from variant_ai.core.system.checked_models import reason_of
 
 WHAT = "a settings file"
 
@@ -146,21 +147,27 @@ def _example(path: tuple[str | int, ...]) -> str:
 
 def _faults(error: ValidationError) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """Path of each wrong word, its value as ` = VALUE` ("" if it is missing), and what is wrong."""
+    expected: dict[tuple[str | int, ...], str] = {}
+    given: dict[tuple[str | int, ...], str] = {}
     for fault in error.errors():
-        message = fault["msg"].removeprefix("Value error, ")
-        if fault["type"] == "model_type":
-            message = "a mapping of words was expected"
-        elif fault["type"] == "extra_forbidden":
-            message = "there is no such word"
-            if guess := _similar_word(fault["loc"]):
-                message += f"; did you mean {guess!r}?"
+        path, reason = fault["loc"], reason_of(fault)
+        given[path] = f" = {fault['input']!r}"
+        if fault["type"] == "extra_forbidden":
+            if guess := _similar_word(path):
+                reason += f"; did you mean {guess!r}?"
         elif fault["type"] in ("tuple_type", "too_long"):
-            message = f"a list is expected{_example(fault['loc'])}"
-        elif fault["type"] == "missing" and isinstance(fault["loc"][-1], int):  # of a pair
-            place = fault["loc"][:-1]
-            yield place, f" = {fault['input']!r}", f"more values are expected{_example(place)}"
-            continue
+            reason = f"a list is expected{_example(path)}"
+        elif fault["type"] == "missing" and isinstance(path[-1], int):  # of a pair
+            path = path[:-1]
+            given[path] = f" = {fault['input']!r}"
+            reason = f"more values are expected{_example(path)}"
         elif fault["type"] == "missing":
-            yield fault["loc"], "", "a value is needed"
-            continue
-        yield fault["loc"], f" = {fault['input']!r}", message
+            given[path] = ""
+        elif path[-1] in ("int", "bool"):  # a type of several that would be accepted
+            path = path[:-1]
+            given[path] = f" = {fault['input']!r}"
+            if path in expected:
+                reason = f"{expected[path].removesuffix(' is expected')}, or {reason}"
+        expected[path] = reason
+    for path, reason in expected.items():
+        yield path, given[path], reason

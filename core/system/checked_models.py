@@ -16,11 +16,56 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="BaseModel")
 
 
-def first_fault(error: ValidationError) -> tuple[str, ErrorDetails]:
-    """Return the path of the first wrong value, as `board.files` (empty: the whole), and what pydantic
-    says of it: `msg` is the reason, `input` the value."""
+_EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a finite number",
+    "bool": "true or false",
+    "string": "text",
+    "tuple": "a list",
+    "list": "a list",
+    "dict": "a mapping of words",
+    "model": "a mapping of words",
+}
+"""Expected values by the first word of pydantic's type of an error."""
+_BOUNDS = {
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+    "literal_error": "{expected}",
+    "too_short": "a list of at least {min_length}",
+    "too_long": "a list of at most {max_length}",
+}
+"""Expected values by pydantic's type of an error, with the words of its context."""
+UNKNOWN_WORD, MISSING = "there is no such word", "a value is needed"
+
+
+def reason_of(fault: ErrorDetails) -> str:
+    """Return what is wrong with a value, such as `a whole number is expected`."""
+    kind = fault["type"]
+    if kind == "extra_forbidden":
+        return UNKNOWN_WORD
+    if kind == "missing":
+        return MISSING
+    if kind in _BOUNDS:
+        bounds = {
+            name: f"{bound:.10g}" if isinstance(bound, float) else bound
+            for name, bound in fault["ctx"].items()
+        }
+        return f"{_BOUNDS[kind].format(**bounds)} is expected"
+    if kind.endswith(("_type", "_parsing", "_from_float", "_number")):
+        expected = _EXPECTED.get(kind.split("_")[0])
+        if expected:
+            return f"{expected} is expected"
+    return fault["msg"].removeprefix("Value error, ")
+
+
+def first_fault(error: ValidationError) -> tuple[str, str, object]:
+    """Return the path of the first wrong value, as `board.files` (empty: the whole), what is wrong with
+    it, and the value."""
     fault = error.errors(include_url=False)[0]
-    return ".".join(map(str, fault["loc"])), fault
+    return ".".join(map(str, fault["loc"])), reason_of(fault), fault["input"]
 
 
 def checked(model: type[M], given: object, where: str) -> M:
@@ -32,14 +77,9 @@ def checked(model: type[M], given: object, where: str) -> M:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        key, first = first_fault(error)
-        if first["type"] == "extra_forbidden":
-            at = model.model_fields if len(first["loc"]) == 1 else ()
+        key, reason, value = first_fault(error)
+        if reason == UNKNOWN_WORD:
+            at = () if "." in key else model.model_fields
             raise SettingError(f"{where}: {unknown('key', key[:60], sorted(at))}") from error
-        if first["type"] == "too_short":
-            least, given_items = first["ctx"]["min_length"], first["ctx"]["actual_length"]
-            message = f"{where}: {key}: at least {least} are needed, {given_items} given"
-            raise SettingError(message) from error
-        message = "expected a list" if first["type"] == "tuple_type" else first["msg"]
-        message = message.removeprefix("Value error, ")
-        raise SettingError(f"{where}: {key}: {message}, given {first['input']!r:.60}") from error
+        shown = "" if reason == MISSING else f", given {value!r:.60}"
+        raise SettingError(f"{where}: {key}: {reason}{shown}") from error

@@ -171,7 +171,7 @@ class TestWrongInput:
             configure_for("risev2-mobile", self.encoder, chanels=3)
 
     def test_value(self) -> None:
-        with pytest.raises(VariantAIError, match="blocks = 0: Input should be greater than"):
+        with pytest.raises(VariantAIError, match="blocks = 0: at least 1 is expected"):
             configure_for("risev2-mobile", self.encoder, blocks=0)
 
     def test_window_on_a_small_board(self) -> None:

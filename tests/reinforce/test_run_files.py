@@ -249,14 +249,14 @@ def test_settings_are_read_as_they_were_written(tmp_path: Path) -> None:
 WRONG: list[tuple[str, str]] = [
     ("variant: dobutsu\nnodes: 3\n", r"a\.yaml:2:\d+: nodes"),
     ("search:\n  nodes: many\n", r"a\.yaml:2:\d+: search.nodes = 'many'"),
-    ("search:\n  nodes: 0\n", r"a\.yaml:2:\d+: .*greater than or equal to 1"),
+    ("search:\n  nodes: 0\n", r"a\.yaml:2:\d+: .*at least 1 is expected"),
     ("search:\n  nodes: 16\n  fast_nodes: 32\n", r"a\.yaml:3:\d+: .*at most the 16 visits"),
     ("search:\n  kind: alphabeta\n", r"a\.yaml:2:\d+: .*'gumbel' or 'puct'"),
     ("variety:\n  random_plies: [4, 0]\n", r"a\.yaml:2:\d+: .*the least number comes first"),
-    ("variety:\n  random_plies: [-1, 0]\n", r"a\.yaml:2:\d+: .*greater than or equal to 0"),
+    ("variety:\n  random_plies: [-1, 0]\n", r"a\.yaml:2:\d+: .*at least 0 is expected"),
     ("learning:\n  lr: .nan\n", r"a\.yaml:2:\d+: .*finite"),
     ("minutes: .inf\n", r"a\.yaml:1:\d+: .*finite"),
-    ("seed: -1\n", r"a\.yaml:1:\d+: .*greater than or equal to 0"),
+    ("seed: -1\n", r"a\.yaml:1:\d+: .*at least 0 is expected"),
     ("learning: 3\n", r"a\.yaml:1:\d+: learning = 3: a mapping of words"),
     (
         "mixture:\n- {store: a, weight: 0.5}\n- {store: b, weight: 0.5}\n",

@@ -454,7 +454,7 @@ def test_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"config\.json is damaged: its sha256 differs"):
         find_checkpoint(tmp_path).config()
     (newest / "checksums.json").unlink()
-    with pytest.raises(DataError, match=r"config\.json: variant: Field required"):
+    with pytest.raises(DataError, match=r"config\.json: variant: a value is needed"):
         find_checkpoint(tmp_path).config()
 
 

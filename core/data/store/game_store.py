@@ -194,9 +194,9 @@ class Store:
         try:
             return VariantSpec.model_validate_json(json.dumps(self._head["spec"]))
         except ValidationError as error:
-            where, fault = first_fault(error)
+            where, reason, _ = first_fault(error)
             raise DataError(
-                f"the spec inside {self.path} cannot be read ({where}: {fault['msg']}); "
+                f"the spec inside {self.path} cannot be read ({where}: {reason}); "
                 "name the variant, or update variant-ai"
             ) from error
 

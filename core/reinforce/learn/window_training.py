@@ -22,6 +22,7 @@ from variant_ai.core.data.sample.mixture import MixedSampler, part_seed, sample_
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import SettingError, VariantAIError
 from variant_ai.core.factories import TRAINERS
 from variant_ai.core.nets.interface import (
     NetConfig,
@@ -138,13 +139,17 @@ def configure_start(
 ) -> NetConfig:
     """Return the net of a run: that of its start, or else that of the settings.
 
-    Raises DataError if the start is of another encoding, UnknownNameError, VariantAIError."""
+    Raises DataError if the start is of another encoding, UnknownNameError for the net, SettingError for
+    its size."""
     if start is not None:
         return start.net(spec)
     learning = settings.learning
     builder = find_builder(learning.net)
     encoder = Encoder(spec, choose_head(builder, None))
-    return configure_for(learning.net, encoder, **learning.size)
+    try:
+        return configure_for(learning.net, encoder, **learning.size)
+    except VariantAIError as error:
+        raise SettingError(f"learning.size: {error}") from None
 
 
 class WindowTraining:

@@ -105,8 +105,8 @@ def read_config(path: Path) -> TrainConfig:
     try:
         return TrainConfig.model_validate(values)
     except ValidationError as error:
-        where, fault = first_fault(error)
-        raise DataError(f"{path}: {where}: {fault['msg']}") from None
+        where, reason, _ = first_fault(error)
+        raise DataError(f"{path}: {where}: {reason}") from None
 
 
 def read_results(folder: Path, step: int) -> dict[str, Any] | None:
