@@ -97,7 +97,7 @@ BAD = [
     ('{"id": 1, "type": "layer", "variant": "dobutsu", "layer": 99}', "from 0 to"),
     ('{"id": 1, "type": "layer", "variant": "dobutsu", "layer": -1}', "layer: at least 0 is expected"),
     ('{"id": 1, "type": "run", "run": "../.."}', "unknown run"),
-    ('{"id": 1, "type": "pgn", "variant": "chess", "tags": {"Evil": "x"}}', "should be 'Event', 'White'"),
+    ('{"id": 1, "type": "pgn", "variant": "chess", "tags": {"Evil": "x"}}', "'Event', 'White', 'Black'"),
     ('{"id": 1, "type": "pgn", "variant": "chess", "tags": {"White": "a\\nb"}}', "one line"),
     ('{"id": 1, "type": "pgn", "variant": "chess", "tags": {"White": "\\ud800"}}', "unicode string"),
     ('{"id": 1, "type": "read", "variant": "chess", "text": "nothing"}', "this is no game"),
