@@ -24,13 +24,13 @@ from variant_ai.core.search.tree.nodes import (
     DRAWN,
     LOST,
     MAX_VISITS,
-    NO_COPY,
     REPEATS,
     UNPROVEN,
     WON,
     Arrays,
     child_proof,
     child_q,
+    copy_child,
 )
 
 FAR = 32_000
@@ -130,10 +130,7 @@ def back_up(
         if was_pending:
             edge["pending"] -= 1
             record["pending"] -= 1
-        child = np.int64(edge["child"])
-        if child != 0 and edge["flags"] & NO_COPY == 0:
-            edge["q"] = g.nodes[child]["q"]
-            edge["proof"] = g.nodes[child]["proof"]
+        copy_child(g, slot)
         if record["proof"] == UNPROVEN:
             n = np.int64(record["visits"]) + 1
             record["draw"] += (draw - np.float64(record["draw"])) / n

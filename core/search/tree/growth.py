@@ -22,13 +22,13 @@ from variant_ai.core.search.tree.nodes import (
     IN_CHECK,
     LOST,
     MARKING,
-    REPEATS,
     SHARED,
     UNPROVEN,
     WINS,
     WON,
     Arrays,
     allocate_node,
+    copy_child,
     first_move,
     share,
 )
@@ -103,7 +103,8 @@ def link(g: Arrays, node: Number, edge: Number, child: Number, known: Truth) -> 
 
     If a marking is going on, the child is marked, because the parent may have been handled already.
     """
-    slot = g.slots[np.int64(g.nodes[node]["slots"]) + edge]
+    index = np.int64(g.nodes[node]["slots"]) + edge
+    slot = g.slots[index]
     there = g.nodes[child]
     slot["child"] = child
     if known:
@@ -111,9 +112,7 @@ def link(g: Arrays, node: Number, edge: Number, child: Number, known: Truth) -> 
         slot["flags"] |= SHARED
     else:
         there["parent"] = node
-        if slot["flags"] & REPEATS == 0:
-            slot["q"] = there["q"]
-            slot["proof"] = there["proof"]
+        copy_child(g, index)
     if there["state"] == END and there["q"] <= -1.0:
         slot["flags"] |= WINS
     state = g.state[0]

@@ -456,6 +456,16 @@ def child_proof(g: Arrays, slot: SlotRow) -> Number:
 
 
 @borrowing
+def copy_child(g: Arrays, slot: Number) -> None:
+    """Copy Q and proof of a slot's child into the slot, if it has a child and a copy of it."""
+    edge = g.slots[slot]
+    child = np.int64(edge["child"])
+    if child != 0 and edge["flags"] & NO_COPY == 0:
+        edge["q"] = g.nodes[child]["q"]
+        edge["proof"] = g.nodes[child]["proof"]
+
+
+@borrowing
 def share(g: Arrays, node: Number) -> None:
     """Mark the slots that lead to a node as SHARED: from now on its Q can change by visits that do
     not pass through its parent."""

@@ -31,11 +31,11 @@ from variant_ai.core.search.tree.nodes import (
     CHECKS_TRIED,
     FRESH,
     LOST,
-    NO_COPY,
     OPEN,
     UNPROVEN,
     WON,
     Arrays,
+    copy_child,
     first_move,
     first_prior,
     open_edge,
@@ -257,7 +257,7 @@ def write_mate(
 
 @borrowing
 def opened_child(g: Arrays, node: Number, move: Number) -> Number:
-    """Return the child to which a node has an edge of a move already, or 0.
+    """Return the child to which a node has an edge of a move already, or 0; node 0 has none.
 
     Another node of the same position is no replacement for it: without transpositions it is new, and
     the proof would stand in the edge but not in its child.
@@ -304,12 +304,11 @@ def write_edges(
             if not open_edge(g, node):
                 return False
         there = np.int64(tree[child]["node"])
-        slot = g.slots[np.int64(record["slots"]) + edge]
-        if slot["child"] == 0:
+        slot = np.int64(record["slots"]) + edge
+        if g.slots[slot]["child"] == 0:
             link(g, node, edge, abs(there), there < 0)
-        elif slot["flags"] & NO_COPY == 0:
-            slot["q"] = g.nodes[abs(there)]["q"]
-            slot["proof"] = g.nodes[abs(there)]["proof"]
+        else:
+            copy_child(g, slot)
     recompute(g, s, node)
     return record["proof"] != UNPROVEN
 

@@ -31,12 +31,13 @@ from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.backup import recompute
 from variant_ai.core.search.tree.edges import edge_arrays
 from variant_ai.core.search.tree.growth import find_or_make, link
+from variant_ai.core.search.tree.look_ahead.by_checks import opened_child
 from variant_ai.core.search.tree.nodes import (
     END,
     LOST,
-    NO_COPY,
     OPEN,
     WON,
+    copy_child,
     open_edge,
 )
 from variant_ai.core.search.tree.priors import expand_uniform
@@ -230,6 +231,8 @@ class MateShortener:
         expand_uniform,
         open_edge,
         link,
+        opened_child,
+        copy_child,
         recompute,
     )
 
@@ -313,7 +316,7 @@ class MateShortener:
         proof = Proof({})
         for move in moves:
             self._play(ply, move)
-            child = self._known_child(node, move)
+            child = int(opened_child(self._tree.arrays, np.int64(node), np.int64(move)))
             if self._is_decided(child, ply + 1, mate.plies - 1):
                 proof.moves[move] = None
                 continue
@@ -338,18 +341,6 @@ class MateShortener:
         if outcome is None or outcome.winner is None:
             return False
         return (outcome.winner == int(position["side"][0])) == bool(most % 2)
-
-    def _known_child(self, node: int, move: int) -> int:
-        """Return the child of a node by a move; 0 if there is none."""
-        if node == 0:
-            return 0
-        g = self._tree.arrays
-        opened = int(g.nodes[node]["opened"])
-        tried = edge_arrays(g, node)[0][:opened]
-        edges = np.flatnonzero(tried == move)
-        if not len(edges):
-            return 0
-        return int(g.slots[int(g.nodes[node]["slots"]) + int(edges[0])]["child"])
 
     def _play(self, ply: int, move: int) -> None:
         """Play a move on the line, from the position of a ply."""
@@ -423,8 +414,6 @@ class MateShortener:
         g = self._tree.arrays
         record = g.nodes[node]
         first = int(record["slots"])
-        for slot in g.slots[first : first + int(record["opened"])]:
-            if slot["child"] and not int(slot["flags"]) & NO_COPY:
-                slot["q"] = g.nodes[slot["child"]]["q"]
-                slot["proof"] = g.nodes[slot["child"]]["proof"]
+        for slot in range(first, first + int(record["opened"])):
+            copy_child(g, np.int64(slot))
         recompute(g, self._tree.settings, np.int64(node))
