@@ -447,7 +447,7 @@ class Search(BaseSearch):
                 raise
             draws = None if answer.wdl is None else answer.wdl[:, 1]
             self._knows_draws = draws is not None
-            self.tree.complete(pending.batch, 0, rows, answer.value, answer.policy, draws)
+            self.tree.complete(pending.batch, rows, answer.value, answer.policy, draws)
         self.phases.complete += time.perf_counter() - begun
         self.phases.batches += 1
         self.phases.rows += rows

@@ -44,7 +44,7 @@ def test_every_node_of_the_path_satisfies_its_equation(
         length = int(tree.path_info["length"])
         if rows:
             answer = search.evaluators[0].evaluate(batch.planes.reshape(1, *search.encoder.shape))
-            tree.complete(batch, 0, 1, answer.value, answer.policy, None)
+            tree.complete(batch, 1, answer.value, answer.policy, None)
             if length == 0:  # the root is open now
                 tree.prepare_root(None, np.random.default_rng(0))
         for node in batch.paths[0, 0, :length].tolist():

@@ -51,7 +51,7 @@ def test_both_descents_make_the_same_tree(
         while tree.counter("visits") < 200:
             rows, _ = tree.fill(batch, 0, 4, 200)
             answer = net.evaluate(batch.planes.reshape(-1, *encoder.shape))
-            tree.complete(batch, 0, rows, answer.value, answer.policy, None)
+            tree.complete(batch, rows, answer.value, answer.policy, None)
         edges = tree.edges(tree.root)
         counts = [tree.counter(name) for name in ("visits", "terminals", "merges", "node_count")]
         found.append((edges.moves.tolist(), edges.visits.tolist(), edges.q.tolist(), counts))
@@ -69,7 +69,7 @@ def test_a_descent_without_a_leaf_ends(
     tree.begin()
     batch = new_batch(4, int(np.prod(encoder.shape)), params.max_depth)
     assert tree.fill(batch, 0, 4, 1)[0] == 1
-    tree.complete(batch, 0, 1, np.zeros(1, np.float32), np.zeros((1, encoder.actions)), None)
+    tree.complete(batch, 1, np.zeros(1, np.float32), np.zeros((1, encoder.actions)), None)
     assert tree.fill(batch, 0, 4, 1 << 30)[0] == 0
     assert tree.counter("visits") > 1
 

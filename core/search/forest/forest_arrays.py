@@ -160,6 +160,8 @@ def new_forest(
     skip = -arena.ctypes.data % CELL
     arena = arena[skip : skip + total * CELL]
     log = 4 * games + 64
+    states = np.zeros(games, STATE)
+    states["cell_limit"] = cells - 1
     return Forest(
         nodes=arena.view(NODE),
         slots=arena.view(SLOT),
@@ -170,7 +172,7 @@ def new_forest(
         heads=np.zeros(games * heads, np.int32),
         repeats=np.zeros(games * repeats, REPEAT),
         stack=np.zeros(1, np.int32),
-        states=np.zeros(games, STATE),
+        states=states,
         line=np.zeros(games * line, POSITION),
         past=np.zeros(games * past, PAST),
         verdicts=new_verdicts(),

@@ -42,13 +42,13 @@ from variant_ai.core.search.tree.descent import DONE, LEAF, descend
 from variant_ai.core.search.tree.growth import make_node
 from variant_ai.core.search.tree.leaf_batch import LeafBatch, complete, store_leaf
 from variant_ai.core.search.tree.nodes import (
-    CLASSES,
     END,
     FRESH,
     OPEN,
     UNPROVEN,
     Arrays,
     bring_best,
+    clear,
     first_move,
     first_prior,
 )
@@ -96,23 +96,7 @@ def start_tree(
 ) -> None:
     """Start the search of the last position of tree i; the slab is cleared."""
     tree = f.trees[i]
-    st = g.state[0]
-    free = st["free"]
-    for k in range(CLASSES):
-        free[k] = 0
-    for k in range(g.heads.shape[0]):
-        g.heads[k] = 0
-    st["cells"] = 0
-    st["cell_limit"] = g.nodes.shape[0] - 1
-    st["cell_top"] = 1
-    st["node_count"] = 0
-    st["repeat_top"] = 1
-    st["repeat_free"] = 0
-    st["mark"] = 1
-    st["phase"] = 0
-    st["stack"] = 0
-    st["visits"] = 0
-    st["evaluations"] = 0
+    clear(g)
     tree["prepared"] = 0
     tree["stuck"] = 0
     tree["full"] = 1
@@ -122,7 +106,7 @@ def start_tree(
     at = np.int64(w.path_info[0]["root_at"])
     key = node_key(w.line, at, s[0]["read"])
     root = make_node(t, s, g, w, at, key)
-    st["root"] = root
+    g.state[0]["root"] = root
     insert(g, root, key)
     record = g.nodes[root]
     n = np.int64(record["count"])
@@ -278,20 +262,19 @@ def gather(
     b: LeafBatch,
     k: Scratch,
     owners: NDArray[np.int64],
-    first: Number,
-    last: Number,
 ) -> Number:
-    """Take one leaf of each of the trees `first` to `last` into the batch; returns the number of rows.
+    """Take one leaf of each tree into the batch; returns the number of rows.
 
     A tree has none if its game has ended, or if the log is full: read it and call again. owners: tree
     of each row.
     """
     row = np.int64(0)
-    for i in range(first, last):
+    trees = f.trees.shape[0]
+    for i in range(trees):
         tree = f.trees[i]
         if tree["state"] != SEARCHING:
             continue
-        if i + 1 < last:
+        if i + 1 < trees:
             prefetch_tree(f, np.int64(i + 1))
         g = tree_at(f, np.int64(i))
         w = descent_at(f, np.int64(i))

@@ -213,8 +213,6 @@ class ForestSearch(SharedBatches):
                 self._batch,
                 self._scratch,
                 self._owners,
-                np.int64(0),
-                np.int64(self.trees),
             )
         )
         if rows:

@@ -149,8 +149,6 @@ class PositionSearches(SharedBatches):
         index = np.int64(tree)
         begin(self.rules.tables, self._compiled, self._choice, f, index, np.int64(count))
         arrays = graph_of(f, tree)
-        for name in ("terminals", "collisions", "merges"):
-            arrays.state[0][name] = 0
         self._searches[tree] = _Search(
             searched,
             self.rules,

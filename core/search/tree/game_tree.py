@@ -76,6 +76,8 @@ class Tree(ReadableTree):
         first_prior,
         complete,
         abandon,
+        clear,
+        reset_counters,
         share,
         begin_reclaim,
         reclaim,
@@ -386,13 +388,12 @@ class Tree(ReadableTree):
     def complete(
         self,
         batch: LeafBatch,
-        first: int,
-        end: int,
+        rows: int,
         values: NDArray[np.float32],
         logits: NDArray[np.float32],
         draws: NDArray[np.float32] | None,
     ) -> None:
-        """Expand and back up rows `first` to `end` with their evaluations.
+        """Expand and back up the first rows with their evaluations.
 
         Raises DataError if one is not a number; it and the rows after it are abandoned.
         """
@@ -405,16 +406,16 @@ class Tree(ReadableTree):
                 self.arrays,
                 batch,
                 self.scratch,
-                np.int64(first),
-                np.int64(end),
+                np.int64(0),
+                np.int64(rows),
                 np.ascontiguousarray(values, np.float32),
                 np.ascontiguousarray(logits, np.float32),
                 _NOTHING if draws is None else np.ascontiguousarray(draws, np.float32),
             )
         )
-        if done != end:
+        if done != rows:
             fen = self.rules.fen(batch.positions[done : done + 1].copy())
-            self.abandon(batch, done, end)
+            self.abandon(batch, done, rows)
             raise DataError(
                 f"the net's output is not a number (value {values[done]}) for the position {fen}"
             )

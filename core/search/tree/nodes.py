@@ -146,9 +146,6 @@ STATE = np.dtype(
     align=True,
 )
 """State and counters of a graph."""
-_FIELDS = STATE.names or ()
-COUNTERS = _FIELDS[_FIELDS.index("visits") :]
-"""Fields of a graph's state that count what one search does."""
 IDLE, MARKING, SWEEPING, JOINING = range(4)
 
 
@@ -209,26 +206,42 @@ def new_arrays(memory: int, keeps_values: bool) -> Arrays:
         stack=np.empty(room, np.int32),
         state=np.zeros(1, STATE),
     )
+    arrays.nodes[0] = np.zeros(1, NODE)[0]
     arrays.state[0]["cell_limit"] = cells
     clear(arrays)
     return arrays
 
 
-def clear(arrays: Arrays) -> None:
-    """Remove all nodes; memory stays reserved."""
-    limit = int(arrays.state[0]["cell_limit"])
-    arrays.state[:] = np.zeros(1, STATE)
-    state = arrays.state[0]
-    state["cell_limit"] = limit
-    state["cell_top"] = state["repeat_top"] = state["mark"] = 1
-    arrays.heads[:] = 0
-    arrays.nodes[0] = np.zeros(1, NODE)[0]
+@borrowing
+def clear(g: Arrays) -> None:
+    """Remove all nodes, and reset the counters; memory stays reserved."""
+    state = g.state[0]
+    state["root"] = 0
+    for cells in range(CLASSES):
+        state["free"][cells] = 0
+    for chain in range(g.heads.shape[0]):
+        g.heads[chain] = 0
+    state["cells"] = 0
+    state["cell_top"] = 1
+    state["node_count"] = 0
+    state["repeat_top"] = 1
+    state["repeat_free"] = 0
+    state["mark"] = 1
+    state["phase"] = IDLE
+    state["stack"] = 0
+    reset_counters(g)
 
 
-def reset_counters(arrays: Arrays) -> None:
+@borrowing
+def reset_counters(g: Arrays) -> None:
     """Reset the counters for a new search."""
-    for name in COUNTERS:
-        arrays.state[0][name] = 0
+    state = g.state[0]
+    state["visits"] = 0
+    state["evaluations"] = 0
+    state["terminals"] = 0
+    state["collisions"] = 0
+    state["merges"] = 0
+    state["depths"] = 0
 
 
 def bytes_used(arrays: Arrays) -> int:

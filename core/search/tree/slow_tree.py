@@ -232,7 +232,7 @@ class SlowTree(Tree):
             if enough is None:
                 return row, outcome
             zeros = np.zeros((row, self.encoder.actions), np.float32)
-            self.complete(batch, 0, row, np.zeros(row, np.float32), zeros, None)
+            self.complete(batch, row, np.zeros(row, np.float32), zeros, None)
             if outcome != ENOUGH or self.solved or made >= min(enough, most) or not goes_on():
                 return 0, outcome
 
