@@ -14,7 +14,6 @@ from variant_ai.core.search.move.move_choice import (
     clipped,
     move_policy,
     move_temperature,
-    pv_adjusted,
     q_threshold,
     ranking,
     tempered,
@@ -58,11 +57,6 @@ def test_no_visits_and_nothing_but_lost_moves_still_give_a_policy() -> None:
     assert move_policy(np.zeros(4, np.int64), np.zeros(4), WITH_Q).tolist() == [0.25] * 4
     only_q = SearchParams(q_weight=1.0)
     assert move_policy(np.array([3, 1]), np.full(2, -1.0), only_q).tolist() == [0.75, 0.25]
-
-
-def test_line_values_only_lower_a_move() -> None:
-    adjusted = pv_adjusted(np.array([0.5, 0.5]), np.array([0.1, 0.9]))
-    assert adjusted.tolist() == [0.1, 0.5]
 
 
 def test_ranking_of_proven_moves() -> None:

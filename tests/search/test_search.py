@@ -164,6 +164,18 @@ def test_a_batch_larger_than_the_tree_can_fill(make_search: MakeSearch) -> None:
     assert report.collisions > 0
 
 
+def test_values_at_the_ends_of_lines_only_lower_a_move(make_search: MakeSearch) -> None:
+    """pv_values: the same search, reported with other values."""
+    values = {}
+    for setting in ("off", "on"):
+        search = make_search("crazyhouse", net="random", pv_values=setting, pv_depth=2)
+        report = search.run(Limits(simulations=400), multipv=99)
+        values[setting] = {line.move: line.q for line in report.lines if line.visits}
+    assert values["on"].keys() == values["off"].keys()
+    differences = [values["off"][move] - q for move, q in values["on"].items()]
+    assert min(differences) >= 0 and max(differences) > 0
+
+
 class Counting(RandomEvaluator):
     """Records the sizes of its batches."""
 

@@ -48,12 +48,6 @@ def move_policy(visits: Ints, q: Floats, params: SearchParams) -> Floats:
     return policy / mass if mass > 0 else visits / total
 
 
-def pv_adjusted(q: Floats, leaf: Floats) -> Floats:
-    """min(Q, value at the end of the move's line), both for the root's mover ([CrazyAra-preprint]
-    eq. 6)."""
-    return np.minimum(q, leaf)
-
-
 def ranking(policy: Floats, q: Floats, prior: Floats, mates: Ints | None = None) -> Ints:
     """Indices of the moves, best first, shape (n,).
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from variant_ai.core.rules.game import Game
-from variant_ai.core.search.move.move_choice import choose, move_policy, pv_adjusted, ranking
+from variant_ai.core.search.move.move_choice import choose, move_policy, ranking
 from variant_ai.core.search.report import Line, Report, centipawns
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.edges import Edges, ReadableTree, among
@@ -133,7 +133,15 @@ def make_report(
         edges = _adjusted(tree, edges, params)
     ranked = order(edges, params)
     if rng is not None:
-        best = _chosen(tree, edges, params, rng)
+        best = choose(
+            edges.visits,
+            edges.q,
+            edges.priors,
+            params,
+            mates=edges.mates,
+            own_moves=tree.game.own_moves if tree.game else 0,
+            rng=rng,
+        )
         ranked.remove(best)
         ranked.insert(0, best)
     lines = [
@@ -157,21 +165,6 @@ def make_report(
         seconds=seconds,
         hashfull=tree.hashfull,
         stopped_by=stopped_by,
-    )
-
-
-def _chosen(
-    tree: ReadableTree, edges: Edges, params: SearchParams, rng: np.random.Generator
-) -> int:
-    """Edge of the final move."""
-    return choose(
-        edges.visits,
-        edges.q,
-        edges.priors,
-        params,
-        mates=edges.mates,
-        own_moves=tree.game.own_moves if tree.game else 0,
-        rng=rng,
     )
 
 
@@ -216,4 +209,4 @@ def _adjusted(tree: ReadableTree, edges: Edges, params: SearchParams) -> Edges:
         if nodes:
             value = float(tree.arrays.nodes[nodes[-1]]["q"])
             leaf[edge] = value if len(nodes) % 2 == 0 else -value
-    return replace(edges, q=pv_adjusted(edges.q, leaf))
+    return replace(edges, q=np.minimum(edges.q, leaf))
