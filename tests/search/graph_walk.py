@@ -47,6 +47,15 @@ def equation(search: Search, node: int) -> tuple[np.float32, int]:
     return np.float32(total / visits), visits
 
 
+def closes(search: Search, node: int, edge: int) -> bool:
+    """True if at least half of the visits of an edge closed a repetition."""
+    g = search.tree.arrays
+    slot = g.slots[int(g.nodes[node]["slots"]) + edge]
+    if edge >= g.nodes[node]["opened"] or not slot["flags"] & REPEATS:
+        return False
+    return bool(2 * g.repeats[int(slot["repeat"])]["visits"] >= slot["visits"])
+
+
 def signature(search: Search) -> list[tuple[int, int, float]]:
     edges = search.tree.edges(search.tree.root)
     return list(zip(edges.moves.tolist(), edges.visits.tolist(), edges.q.tolist(), strict=True))

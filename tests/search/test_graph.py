@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from graph_walk import children, equation, reachable
+from graph_walk import children, closes, equation, reachable
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import UniformEvaluator
@@ -267,4 +267,4 @@ def test_two_passes_are_the_end_of_the_game_and_no_repetition(make_search: MakeS
         replies = search.tree.edges(int(root.children[first]))
         (second,) = (k for k, m in enumerate(replies.moves.tolist()) if move_kind(m) == PASS)
         assert replies.visits[second] > 0 and replies.q[second] == 0
-        assert not replies.closes[second]
+        assert not closes(search, int(root.children[first]), second)

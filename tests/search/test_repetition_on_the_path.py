@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from graph_walk import closes
 from numpy.typing import NDArray
 from small_board import CYCLE, TEXT
 
@@ -47,7 +48,7 @@ def test_the_move_that_closes_the_cycle_is_worth_the_games_verdict(
     report = search.run(Limits(simulations=60), moves=[move])
     edge = edge_to(search, last)
     edges = search.tree.edges(search.tree.root)
-    assert edges.closes[edge]
+    assert closes(search, search.tree.root, edge)
     assert edges.q[edge] == -outcome.value(game.side)
     assert report.lines[0].pv == (move,)
     assert edges.mates[edge] == 0
@@ -75,7 +76,7 @@ def test_one_node_two_histories_two_verdicts(make_search: MakeSearch) -> None:
         search = make_search("xiangqi", None, " ".join(before), look_for_mates=False)
         search.run(Limits(simulations=400))
         edge = edge_to(search, last)
-        verdicts[len(before)] = bool(search.tree.edges(search.tree.root).closes[edge])
+        verdicts[len(before)] = closes(search, search.tree.root, edge)
     assert verdicts == {3: False, 7: True}
 
 

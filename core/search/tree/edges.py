@@ -44,8 +44,6 @@ class Edges:
     loses, 0 if nothing is proven."""
     children: NDArray[np.int32]
     """Nodes; 0: none."""
-    closes: NDArray[np.bool_]
-    """True if at least half of the edge's visits closed a repetition."""
 
     def take(self, kept: NDArray[np.integer]) -> Edges:
         """Return the edges with these numbers."""
@@ -117,14 +115,12 @@ def edges_of(g: Arrays, node: int, root_priors: NDArray[np.float32]) -> Edges:
     draws = np.where(known, nodes["draw"].astype(np.float64), 0.0)
     repeats = np.zeros(n, np.int32)
     repeats[:opened] = np.where(slots["flags"] & REPEATS, slots["repeat"], 0)
-    closes = np.zeros(n, bool)
     for e in np.flatnonzero(repeats).tolist():
         entry = g.repeats[int(repeats[e])]
         times = int(entry["visits"])
         if visits[e]:
             q[e] = ((visits[e] - times) * q[e] + float(entry["sum"])) / visits[e]
             draws[e] = ((visits[e] - times) * draws[e] + float(entry["draws"])) / visits[e]
-        closes[e] = 2 * times >= visits[e]
         proof[e] = UNPROVEN
     if len(g.edge_values) > 1:
         exact = proof != UNPROVEN
@@ -146,7 +142,6 @@ def edges_of(g: Arrays, node: int, root_priors: NDArray[np.float32]) -> Edges:
         draws=draws,
         mates=mates,
         children=children,
-        closes=closes,
     )
 
 
