@@ -11,7 +11,7 @@ from variant_ai.core.arena.players.player import Fault, Player, Reply, Turn
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.move.clock import Clock, TimeManager
 from variant_ai.core.search.move.limits import Limits
-from variant_ai.core.search.move.timed_search import PATIENCE, run_on_clock
+from variant_ai.core.search.move.timed_search import run_on_clock, stop_until
 
 if TYPE_CHECKING:
     from variant_ai.core.search.interface import BaseSearch
@@ -45,7 +45,9 @@ class NetPlayer(Player):
         self._search: BaseSearch | None = None
         self._times = TimeManager()
         self._killed = threading.Event()
-        self._playing = threading.Event()
+        self._idle = threading.Event()
+        """Set while it chooses no move."""
+        self._idle.set()
 
     def start(self) -> None:
         """Make the search if there is none, and warm it up before a clock runs. It plays again after
@@ -62,11 +64,11 @@ class NetPlayer(Player):
         self._times.forget()
 
     def play(self, game: Game, turn: Turn) -> Reply:
-        self._playing.set()
+        self._idle.clear()
         try:
             return self._play(game, turn)
         finally:
-            self._playing.clear()
+            self._idle.set()
 
     def _play(self, game: Game, turn: Turn) -> Reply:
         search = self._search
@@ -109,13 +111,10 @@ class NetPlayer(Player):
     def kill(self) -> None:
         """Stop the search, which returns its best move so far. May be called from any thread."""
         self._killed.set()
-        threading.Thread(target=self._stop, name="kill", daemon=True).start()
-
-    def _stop(self) -> None:
-        """Stop a search until it has ended: a call before it has begun has no effect."""
-        while self._playing.is_set() and (search := self._search) is not None:
-            search.stop()
-            time.sleep(PATIENCE)
+        search = self._search
+        if search is not None:
+            arguments = self._idle, search
+            threading.Thread(target=stop_until, args=arguments, name="kill", daemon=True).start()
 
     def close(self) -> None:
         search, self._search = self._search, None

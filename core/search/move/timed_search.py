@@ -125,6 +125,11 @@ def _watch(
         elapsed = time.perf_counter() - began
         progress = progress_of(search.report(LINES_WATCHED, pv=False), elapsed)
         if progress is not None and manager.verdict(budget, progress, legal_moves) is not None:
-            while not ended.is_set():
-                search.stop()
-                ended.wait(PATIENCE)
+            stop_until(ended, search)
+
+
+def stop_until(ended: threading.Event, search: BaseSearch) -> None:
+    """Stop a search until it has ended: a call before it has begun has no effect."""
+    while not ended.is_set():
+        search.stop()
+        ended.wait(PATIENCE)
