@@ -46,18 +46,14 @@ class Ucci(Dialect):
 
     def __init__(self) -> None:
         self.milliseconds = False
-        self.batch = False
+        self.queues_searches = False
 
     def declared(self, options: OptionSet) -> Sequence[Option]:
         return options.for_ucci()
 
     def apply(self, options: OptionSet) -> None:
         self.milliseconds = options.is_on("usemillisec")
-        self.batch = options.is_on("batch")
-
-    @property
-    def queues_searches(self) -> bool:
-        return self.batch
+        self.queues_searches = options.is_on("batch")
 
     def parse(self, text: str) -> Command | None:
         words = text.split()
@@ -68,7 +64,7 @@ class Ucci(Dialect):
             if canonical(command.name) == "usemillisec":
                 self.milliseconds = is_true(command.value or "")
             elif canonical(command.name) == "batch":
-                self.batch = is_true(command.value or "")
+                self.queues_searches = is_true(command.value or "")
         return command
 
     def message(self, text: str) -> str:

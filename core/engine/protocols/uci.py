@@ -100,6 +100,8 @@ class Dialect:
     has_static_search = False
     """True if `go depth 0` asks for the value of the position alone."""
     ignores_unknown_options = False
+    queues_searches = False
+    """True if a `go` waits for the search before it, instead of stopping it."""
 
     @property
     def first_rank(self) -> int:
@@ -114,11 +116,6 @@ class Dialect:
 
     def apply(self, options: OptionSet) -> None:
         """Take over options that were set before the handshake."""
-
-    @property
-    def queues_searches(self) -> bool:
-        """True if a `go` waits for the search before it, instead of stopping it."""
-        return False
 
     # --- reading -------------------------------------------------------------------------------
 
