@@ -491,7 +491,3 @@ class Engine:
 
         answer = answer_of(self._ready_search(), self.game().game)
         return Info(depth=0, cp=centipawns(answer.value))
-
-    def perft(self, depth: int, stopped: Callable[[], bool]) -> Iterator[tuple[str, int]]:
-        """Yield each legal move and the number of leaves below it, until stopped."""
-        return self.game().perft(depth, stopped)

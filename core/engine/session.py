@@ -473,7 +473,8 @@ class Session:
 
     def _perft(self, depth: int, number: int) -> None:
         total = 0 if depth > 0 else 1
-        for move, count in self.engine.perft(depth, lambda: self.signals.is_stopped(number)):
+        current = self.engine.game()
+        for move, count in current.perft(depth, lambda: self.signals.is_stopped(number)):
             total += count
             self._print(f"{self._dialect.squares(move)}: {count}")
         if self.signals.is_stopped(number):
