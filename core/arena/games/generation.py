@@ -199,10 +199,6 @@ class GameGenerator(ABC):
         """Number of games that are played best at the same time by one process."""
         return 1
 
-    def start_of(self, number: int) -> Opening:
-        """Given opening of a game, which random moves may follow."""
-        return self._starts.opening(number)
-
     def play_group(self, games: Sequence[tuple[int, Game]]) -> list[Ended]:
         """Play games to their ends. games: numbers, and games at the end of their openings."""
         left = iter(games)

@@ -63,7 +63,7 @@ class PooledGames(GameGenerator):
                         if number in done:
                             yield done[number]
                             continue
-                        start = self.start_of(number)
+                        start = self._starts.opening(number)
                         group.append((number, Opening(start.fen, tuple(game.moves))))
                     if not group:
                         break
