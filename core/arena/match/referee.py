@@ -78,11 +78,11 @@ class PlayedGame:
     """Explanation: the rule of the spec, or the player's mistake."""
     replies: list[Reply] = field(default_factory=list)
     """Moves after the opening."""
-    scores: list[int | None] = field(init=False)
-    """Centipawns of each ply from the mover's view, as `GameRecord.scores`; None in the opening."""
 
-    def __post_init__(self) -> None:
-        self.scores = [None] * self.opening_plies
+    @property
+    def scores(self) -> list[int | None]:
+        """Centipawns of each ply from the mover's view, as `GameRecord.scores`; None in the opening."""
+        return self.by_ply(lambda reply: reply.score)
 
     def by_ply(self, fact: Callable[[Reply], T]) -> list[T | None]:
         """A fact of each ply's reply, None in the opening."""
@@ -92,7 +92,6 @@ class PlayedGame:
         """Play a move and record it."""
         self.game.push(reply.move)
         self.replies.append(reply)
-        self.scores.append(reply.score)
 
 
 class Referee:
