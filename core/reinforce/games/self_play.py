@@ -90,8 +90,6 @@ class BaseSelfPlay(ABC):
         self.rules = rules or make_rules(spec)
         self.resignations: Counter[str] = Counter()
         """By the names in RESIGNATIONS."""
-        self.positions = 0
-        """Recorded positions of the games that have ended."""
         self.next_number = first_game
         self._done = done
         self._openings = openings
@@ -218,7 +216,6 @@ class BaseSelfPlay(ABC):
             root_values=[None] * opening + [s.root_value for s in searches],
             trains=[0] * opening + [value_bit | (TRAINS_POLICY if s.full else 0) for s in searches],
         )
-        self.positions += recorded_positions(record)
         self._earlier.append(record)
         self._count_resignation(playing, record)
         return record
