@@ -299,7 +299,7 @@ def plot(table: Standings) -> str:
     high = max((line.elo + r for line, r in zip(lines, reaches, strict=True)), default=0.0)
     step = _tick(high - low)
     low, high = step * math.floor(low / step - 0.1), step * math.ceil(high / step + 0.1)
-    names = [_shown(line.name) for line in lines]
+    names = [_cut(line.name, LONGEST) for line in lines]
     label = LETTER * max(map(len, names), default=0) + 16
 
     def x(elo: float) -> float:
@@ -329,10 +329,6 @@ def _rendered(template: str, **values: object) -> str:
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
     environment.filters |= {"signed": _signed, "number": number}
     return environment.get_template(template).render(values) + "\n"
-
-
-def _shown(name: str) -> str:
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
 def _signed(number: str) -> str:
