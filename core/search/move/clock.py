@@ -24,7 +24,7 @@ time than to search (`TimeManager.pace`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -163,38 +163,27 @@ class Lag:
         self._last = None
 
 
+@dataclass(kw_only=True)
 class TimeManager:
-    """Computes the time budget of each move and decides when to stop.
+    """Computes the time budget of each move and decides when to stop."""
 
-    overhead: seconds between the engine's move and the stop of its clock ([Xiangqi-thesis]: 20 ms); if
-        the usual lag is larger, it is used instead.
-    jitter: 0.1 varies the time randomly by up to 10 %, for games against people ([CrazyAra-preprint]
-        eq. 9).
-    speed: factor of the time for each move, as far as the clock allows (Stockfish's Slow Mover).
-    factor: of the paper's time for a move in sudden death; 1: as in the paper.
-    early_stop: end a search once its most visited move cannot be overtaken.
-    """
-
-    def __init__(
-        self,
-        *,
-        overhead: float = 0.02,
-        jitter: float = 0.0,
-        early_stop: bool = True,
-        speed: float = 1.0,
-        factor: float = FACTOR,
-        rng: np.random.Generator | None = None,
-    ) -> None:
-        self.lag = Lag()
-        """Lag of moves; updated by the caller with the client's clock."""
-        self.overhead = overhead
-        self.jitter = jitter
-        self.early_stop = early_stop
-        self.speed = speed
-        self.factor = factor
-        self.last_q: float | None = None
-        """Value of the last move played, for the player; None before the first move."""
-        self._rng = rng or np.random.default_rng()
+    overhead: float = 0.02
+    """Seconds between the engine's move and the stop of its clock ([Xiangqi-thesis]: 20 ms); if the usual
+    lag is larger, it is used instead."""
+    jitter: float = 0.0
+    """0.1 varies the time randomly by up to 10 %, for games against people ([CrazyAra-preprint] eq. 9)."""
+    early_stop: bool = True
+    """End a search once its most visited move cannot be overtaken."""
+    speed: float = 1.0
+    """Factor of the time for each move, as far as the clock allows (Stockfish's Slow Mover)."""
+    factor: float = FACTOR
+    """Factor of the paper's time for a move in sudden death; 1: as in the paper."""
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    """Of the jitter."""
+    lag: Lag = field(default_factory=Lag)
+    """Lag of moves; updated by the caller with the client's clock."""
+    last_q: float | None = None
+    """Value of the last move played, for the player; None before the first move."""
 
     def budget(self, clock: Clock, own_moves: int) -> Budget:
         """Return the time for a move. own_moves: moves that the player has made in the game, including
@@ -220,7 +209,7 @@ class TimeManager:
             target = min(target - cost, TARGET_CAP * left)
             cap = left * CRITICAL_SHARE * TARGET_CAP
         if self.jitter > 0:
-            target *= 1.0 + self._rng.uniform(-self.jitter, self.jitter)
+            target *= 1.0 + self.rng.uniform(-self.jitter, self.jitter)
         target = max(min(target, cap), LEAST)
         return Budget(target, max(min(CRITICAL_SHARE * target, cap), LEAST))
 
