@@ -27,7 +27,7 @@ from variant_ai.core.search.forest.forest_arrays import (
     cells_for_visits,
     new_forest,
 )
-from variant_ai.core.search.forest.forest_kernels import begin, gather
+from variant_ai.core.search.forest.forest_kernels import gather
 from variant_ai.core.search.forest.halving import schedule_table
 from variant_ai.core.search.forest.shared_batches import SharedBatches
 from variant_ai.core.search.settings import SearchParams, self_play_settings
@@ -171,24 +171,13 @@ class ForestSearch(SharedBatches):
         limit = self.settings.max_plies
         if game.ply >= limit:
             raise DataError(f"the game has {game.ply} plies; these trees are for less than {limit}")
-        game = with_last_moves(game, self.rules)
-        f = self.forest
-        first = tree * int(f.sizes[2])
-        f.line[first : first + len(game.positions)] = np.concatenate(game.positions)
-        record = f.trees[tree]
+        record = self.forest.trees[tree]
         record["game"] = number
         record["first"] = game.ply
         record["limit"] = limit if moves is None else min(limit, game.ply + moves)
         record["resigns"] = resigns
-        f.randoms[tree] = np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
-        begin(
-            self.rules.tables,
-            self._compiled,
-            self._choice,
-            f,
-            np.int64(tree),
-            np.int64(len(game.positions)),
-        )
+        self.forest.randoms[tree] = np.uint64(seed & 0xFFFFFFFFFFFFFFFF)
+        self._begin(tree, with_last_moves(game, self.rules))
 
     def stop(self, tree: int) -> None:
         """End the game of a tree."""

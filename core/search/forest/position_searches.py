@@ -21,7 +21,6 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
-from variant_ai.core.rules.position import POSITION
 from variant_ai.core.search.compiled_settings import compile_settings
 from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
@@ -32,7 +31,6 @@ from variant_ai.core.search.forest.forest_arrays import (
     graph_of,
     new_forest,
 )
-from variant_ai.core.search.forest.forest_kernels import begin
 from variant_ai.core.search.forest.position_kernels import gather_leaves
 from variant_ai.core.search.forest.shared_batches import SharedBatches
 from variant_ai.core.search.interface import BaseSearch
@@ -137,18 +135,12 @@ class PositionSearches(SharedBatches):
         """Search the last position of a game, which must not be its end, with `nodes` visits (None:
         as many as the memory holds). rng: of the noise and the choice of the move."""
         searched = with_last_moves(game, self.rules)
-        f = self.forest
-        line, count = int(f.sizes[2]), len(searched.positions)
-        # of joined bytes: NumPy concatenates records slowly
-        joined = b"".join(position.tobytes() for position in searched.positions)
-        f.line[tree * line : tree * line + count] = np.frombuffer(joined, POSITION)
-        record = f.trees[tree]
+        record = self.forest.trees[tree]
         record["game"] = tree
         record["priors"] = 0
         self._choice[0]["nodes"] = MOST if nodes is None else nodes
-        index = np.int64(tree)
-        begin(self.rules.tables, self._compiled, self._choice, f, index, np.int64(count))
-        arrays = graph_of(f, tree)
+        self._begin(tree, searched)
+        arrays = graph_of(self.forest, tree)
         self._searches[tree] = _Search(
             searched,
             self.rules,

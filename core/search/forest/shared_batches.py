@@ -6,11 +6,13 @@ import numpy as np
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import Evaluation, Evaluator
+from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
+from variant_ai.core.rules.position import POSITION
 from variant_ai.core.search.compiled_settings import Settings
-from variant_ai.core.search.forest.forest_arrays import Forest
-from variant_ai.core.search.forest.forest_kernels import answer
+from variant_ai.core.search.forest.forest_arrays import Choice, Forest
+from variant_ai.core.search.forest.forest_kernels import answer, begin
 from variant_ai.core.search.interface import check_shape
 from variant_ai.core.search.tree.leaf_batch import LeafBatch
 from variant_ai.core.search.tree.working_memory import new_scratch
@@ -25,6 +27,7 @@ class SharedBatches:
 
     forest: Forest
     _compiled: Settings
+    _choice: Choice
     _batch: LeafBatch
 
     def __init__(
@@ -48,6 +51,16 @@ class SharedBatches:
         """Evaluate with another net of the same shape from now on; searches go on. Raises DataError."""
         check_shape(self.encoder, evaluator)
         self.evaluator = evaluator
+
+    def _begin(self, tree: int, game: Game) -> None:
+        """Begin the search of the last position of a game, which has all moves that the net sees."""
+        f = self.forest
+        first, count = tree * int(f.sizes[2]), len(game.positions)
+        # of joined bytes: NumPy concatenates records slowly
+        joined = b"".join(position.tobytes() for position in game.positions)
+        f.line[first : first + count] = np.frombuffer(joined, POSITION)
+        index = np.int64(tree)
+        begin(self.rules.tables, self._compiled, self._choice, f, index, np.int64(count))
 
     def _evaluated(self, rows: int) -> Evaluation:
         """Evaluate the leaves of the batch."""
