@@ -68,7 +68,6 @@ class _Search(ReadableTree):
     allowed: Sequence[int] | None
     """Moves of the root to search; None: all."""
     arrays: Arrays
-    root: int
     memory: int
     begun: float
     root_priors: NDArray[np.float32]
@@ -147,7 +146,6 @@ class PositionSearches(SharedBatches):
             rng,
             moves_to_search(searched),
             arrays,
-            int(arrays.state[0]["root"]),
             arrays.nodes.nbytes,
             time.perf_counter(),
             _NO_PRIORS,

@@ -61,12 +61,15 @@ class ReadableTree(ABC):
     """Searched graph, as reports read it."""
 
     arrays: Arrays
-    root: int
-    """Node of the game's last position."""
     game: Game | None
     rules: Rules
     memory: int
     """Most bytes that the graph may use."""
+
+    @property
+    def root(self) -> int:
+        """Node of the game's last position; 0: none."""
+        return int(self.arrays.state[0]["root"])
 
     @abstractmethod
     def edges(self, node: int) -> Edges:

@@ -104,7 +104,6 @@ class Tree(ReadableTree):
         self.tables = self._new_tables()
         self.memory = (params.memory_mb << 20) // self.memory_divisor
         self.arrays = new_arrays(self.memory, params.backup != "catch-up")
-        self.root = 0
         self.game = None
         self._moves: list[int] = []
         """Moves of the game when it was set; the caller may have added moves since."""
@@ -150,7 +149,6 @@ class Tree(ReadableTree):
     def _clear(self) -> None:
         """Remove all nodes."""
         clear(self.arrays)
-        self.root = 0
         self._has_garbage = False
         self._chases.forget()
 
@@ -200,10 +198,6 @@ class Tree(ReadableTree):
             self._clear()
             node = make_node(self.tables, self.settings, self.arrays, descent, at, key)
         insert(self.arrays, np.int64(node), key)
-        self._set_root(int(node))
-
-    def _set_root(self, node: int) -> None:
-        self.root = node
         self.arrays.state[0]["root"] = node
 
     def _keep_graph(self, game: Game) -> bool:
@@ -227,7 +221,7 @@ class Tree(ReadableTree):
         if node != self.root:
             self._finish_sweep()
             share(g, np.int64(node))  # its parents will be freed
-            self._set_root(node)
+            g.state[0]["root"] = node
             begin_reclaim(g)
             self._has_garbage = False
         self._check_proof(game)

@@ -112,7 +112,7 @@ class SlowTree(Tree):
         self._ahead.clear()
         position = self.game.position
         node = self._make_node(position, self._key(position), None)
-        self._set_root(node)
+        self.arrays.state[0]["root"] = node
 
     def set_game(self, game: Game) -> bool:
         self._ahead.clear()  # nodes will be freed, and their numbers reused
