@@ -14,6 +14,7 @@ from small_board import CYCLE, TEXT
 
 from variant_ai.core.inference import Evaluation, UniformEvaluator
 from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.position import POSITION
 from variant_ai.core.rules.text.notation import uci
 from variant_ai.core.search.forest.position_searches import analyse_many
 from variant_ai.core.search.move.limits import Limits
@@ -93,7 +94,9 @@ def test_the_second_occurrence_counts_after_the_root(make_search: MakeSearch) ->
 
 def test_the_past_counts_every_occurrence() -> None:
     keys = np.array([5, 9, 5, 2**63 + 1, 9, 5, 2**63 + 1], np.uint64)
-    past = past_of(keys)
+    line = np.zeros(len(keys), POSITION)
+    line["key"] = keys
+    past = past_of(line, len(keys))
     counts = {int(k): int(times_before(past, k)) for k in keys}
     assert counts == {5: 3, 9: 2, 2**63 + 1: 2}
     assert int(times_before(past, np.uint64(6))) == 0

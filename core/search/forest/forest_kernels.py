@@ -52,7 +52,7 @@ from variant_ai.core.search.tree.nodes import (
     first_move,
     first_prior,
 )
-from variant_ai.core.search.tree.repetition import past_index
+from variant_ai.core.search.tree.repetition import fill_past, remember
 from variant_ai.core.search.tree.selection import NO_EDGE
 from variant_ai.core.search.tree.transpositions import insert, node_key
 from variant_ai.core.search.tree.working_memory import Descent, Scratch
@@ -64,17 +64,6 @@ AT_ONCE = 256
 
 
 @borrowing
-def remember(w: Descent, at: Number) -> Number:
-    """Add position `at` of the line to the past; returns its number of occurrences before."""
-    key = w.line[at]["key"]
-    h = past_index(w.past, key)
-    before = np.int64(w.past[h]["times"])
-    w.past[h]["key"] = key
-    w.past[h]["times"] = before + 1
-    return before
-
-
-@borrowing
 def remember_line(f: Forest, i: Number, positions: Number) -> Descent:
     """Make the table of past positions of tree i from the first `positions` ones of its line. It is as
     small as that allows: each descent looks into it, and a large one would not stay in the cache."""
@@ -83,10 +72,7 @@ def remember_line(f: Forest, i: Number, positions: Number) -> Descent:
         size *= 2
     f.trees[i]["past"] = min(size, f.sizes[3])
     w = descent_at(f, i)
-    for k in range(w.past.shape[0]):
-        w.past[k]["times"] = 0
-    for k in range(positions):
-        remember(w, np.int64(k))
+    fill_past(w.past, w.line, positions)
     return w
 
 
@@ -227,7 +213,7 @@ def finish_move(
     w.path_info[0]["root_at"] = at
     if 2 * (at + 1) > tree["past"]:
         w = remember_line(f, i, at)
-    before = remember(w, at)
+    before = remember(w.past, w.line[at]["key"])
     w.line[at]["repetitions"] = min(before, np.int64(127))
     start_tree(t, s, c, f, g, w, i)
     if (

@@ -48,7 +48,7 @@ from variant_ai.core.search.tree.nodes import (
     reset_counters,
     share,
 )
-from variant_ai.core.search.tree.repetition import is_single, past_of, repeatable
+from variant_ai.core.search.tree.repetition import fill_past, is_single, past_of, repeatable
 from variant_ai.core.search.tree.reuse import SLICE, begin_reclaim, reclaim
 from variant_ai.core.search.tree.transpositions import find, grown, insert, move_chains, node_key
 from variant_ai.core.search.tree.working_memory import (
@@ -79,6 +79,7 @@ class Tree(ReadableTree):
         clear,
         reset_counters,
         share,
+        fill_past,
         begin_reclaim,
         reclaim,
     )
@@ -175,7 +176,7 @@ class Tree(ReadableTree):
         keys = line["key"][: len(positions)].copy()
         return Descent(
             line=line,
-            past=past_of(keys),
+            past=past_of(line, len(positions)),
             verdicts=self._chases.verdicts,
             root_priors=_NOTHING,
             no_priors=_NOTHING,

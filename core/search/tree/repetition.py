@@ -37,18 +37,10 @@ Past: TypeAlias = Annotated[NDArray[np.void], array(PAST)]
 of two of entries; `times` is 0 in empty ones."""
 
 
-def past_of(keys: NDArray[np.uint64]) -> NDArray[np.void]:
-    """Build the table from a game's position keys, the root's last."""
-    size = 1 << (2 * len(keys)).bit_length()
-    held, times = [0] * size, [0] * size
-    for key in keys.tolist():
-        at = key & (size - 1)
-        while times[at] and held[at] != key:
-            at = (at + 1) & (size - 1)
-        held[at] = key
-        times[at] += 1
-    past = np.empty(size, PAST)
-    past["key"], past["times"] = np.array(held, np.uint64), times
+def past_of(line: Position, count: int) -> NDArray[np.void]:
+    """Build the table of a game from the first `count` positions of its line."""
+    past = np.empty(1 << (2 * count).bit_length(), PAST)
+    fill_past(past, line, np.int64(count))
     return past
 
 
@@ -79,6 +71,25 @@ def past_index(past: Past, key: Key) -> Number:
     while past[at]["times"] != 0 and past[at]["key"] != key:
         at = np.int64(np.uint64(at + 1) & mask)
     return at
+
+
+@borrowing
+def remember(past: Past, key: Key) -> Number:
+    """Add a position to the past; returns its number of occurrences before."""
+    entry = past[past_index(past, key)]
+    before = np.int64(entry["times"])
+    entry["key"] = key
+    entry["times"] = before + 1
+    return before
+
+
+@borrowing
+def fill_past(past: Past, line: Position, count: Number) -> None:
+    """Make the table from the first `count` positions of a line."""
+    for k in range(past.shape[0]):
+        past[k]["times"] = 0
+    for k in range(count):
+        remember(past, line[k]["key"])
 
 
 @borrowing
