@@ -137,10 +137,8 @@ class Search(BaseSearch):
         """Remove all results and restart the random numbers with `seed` (None: that of the
         settings)."""
         with self._lock:
-            game = self.game
             self.tree.forget()
             self._rng = np.random.default_rng(self.params.seed if seed is None else seed)
-            self.tree.set_game(game)
 
     def warm_up(self) -> None:
         """Load compiled code and prepare every evaluator for the smallest and the largest batch, so
@@ -221,7 +219,6 @@ class Search(BaseSearch):
         if self._restricted.must_forget(tree, None if moves is None else self._allowed):
             with self._lock:
                 tree.forget()
-                tree.set_game(game)
         deadline = None
         if limits.movetime is not None and not limits.infinite:
             deadline = self._begun + limits.movetime

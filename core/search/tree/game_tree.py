@@ -106,12 +106,6 @@ class Tree(ReadableTree):
         self.memory = (params.memory_mb << 20) // self.memory_divisor
         self.arrays = new_arrays(self.memory, params.backup != "catch-up")
         self.game = None
-        self._moves: list[int] = []
-        """Moves of the game when it was set; the caller may have added moves since."""
-        self._start: Position | None = None
-        """Start position of the game."""
-        self._repeatable: list[int] = []
-        """Keys of its positions that may occur again."""
         self._has_garbage = False
         """True if there may be nodes that the root does not reach and that no reclaim looks for."""
         self._chases = Chases(rules)
@@ -128,7 +122,8 @@ class Tree(ReadableTree):
     # --- the game --------------------------------------------------------------------------------
 
     def set_game(self, game: Game) -> bool:
-        """Set the game; searches start from its last position. Returns True if the graph was kept."""
+        """Set the game, which must not change afterwards; searches start from its last position. Returns
+        True if the graph was kept."""
         searched = self.root != 0 and self.params.reuse_tree
         kept = searched and self._keep_graph(game)
         if not kept:
@@ -137,8 +132,6 @@ class Tree(ReadableTree):
             else:
                 self._clear()
         self.game = game
-        self._moves, self._start = list(game.moves), game.positions[0].copy()
-        self._repeatable = repeatable(game)
         self.descent = self._new_descent(game)
         if not kept:
             self._make_root()
@@ -159,9 +152,10 @@ class Tree(ReadableTree):
         self.settings[0]["chase_loses"] = on and knows
 
     def forget(self) -> None:
-        """Remove all nodes and the game."""
-        self._clear()
-        self.game = None
+        """Remove all nodes, and begin again at the root."""
+        assert self.game is not None
+        self.arrays.state[0]["root"] = 0
+        self.set_game(self.game)
 
     def close(self) -> None:
         """Release what the tree holds besides memory."""
@@ -173,7 +167,6 @@ class Tree(ReadableTree):
             line[index] = position[0]
         path_info = np.zeros(1, PATH_INFO)
         path_info[0]["root_at"] = len(positions) - 1
-        keys = line["key"][: len(positions)].copy()
         return Descent(
             line=line,
             past=past_of(line, len(positions)),
@@ -205,8 +198,10 @@ class Tree(ReadableTree):
         """Make the node of the game's last position the root and return True, if there is such a node
         and the same positions can be repeated as when the graph was searched: values and proofs
         depend on them."""
+        assert self.game is not None
         continues = self._is_continued(game)
-        if not continues and repeatable(game) != self._repeatable and not self._is_takeback(game):
+        repeats = continues or repeatable(game) == repeatable(self.game)
+        if not repeats and not self._is_takeback(game):
             return False
         key = self._key(game.position)
         g = self.arrays
@@ -230,9 +225,9 @@ class Tree(ReadableTree):
 
     def _is_continued(self, game: Game) -> bool:
         """Return True if the game is the present one, with or without new moves."""
-        assert self._start is not None
-        same = game.moves[: len(self._moves)] == self._moves
-        return same and np.array_equal(game.positions[0], self._start)
+        assert self.game is not None
+        same = game.moves[: len(self.game.moves)] == self.game.moves
+        return same and np.array_equal(game.positions[0], self.game.positions[0])
 
     def _is_takeback(self, game: Game) -> bool:
         """Return True if moves were taken back, and the graph is still valid and leaves enough
@@ -240,15 +235,16 @@ class Tree(ReadableTree):
         whole = int(self.path_info["root_end"]) == int(self.arrays.nodes[self.root]["count"])
         if not (whole and self.settings[0]["transpositions"] and self.hashfull <= 500):
             return False
-        assert self._start is not None
-        back = game.moves == self._moves[: len(game.moves)]
-        same = back and np.array_equal(game.positions[0], self._start)
+        assert self.game is not None
+        back = game.moves == self.game.moves[: len(game.moves)]
+        same = back and np.array_equal(game.positions[0], self.game.positions[0])
         return same and is_single(self.descent.past, self.rules.spec.rules.repetition.fold)
 
     def _walk_to(self, game: Game) -> int:
         """Without a transposition table: follow the new moves of the game. 0: there is no node."""
+        assert self.game is not None
         node = self.root
-        for move in game.moves[len(self._moves) :]:
+        for move in game.moves[len(self.game.moves) :]:
             edges = self.edges(node)
             found = np.flatnonzero(edges.moves == move)
             node = int(edges.children[found[0]]) if len(found) else 0
