@@ -10,11 +10,12 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 
-from variant_ai.core.derive.piece_probe import COMPASS, Probed
+from variant_ai.core.derive.piece_probe import Probed
 from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard, VariantWith, Words
 from variant_ai.core.derive.rule_probe import promoted_symbol
 from variant_ai.core.errors import MoveError, VariantAIError
 from variant_ai.core.spec.betza import parse_betza
+from variant_ai.core.spec.plane_layout import COMPASS
 from variant_ai.core.spec.rule_words import ALL_PIECES
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.testing.rules_conformance import in_child, judge
@@ -344,7 +345,7 @@ def _reached(board: ProbeBoard, symbols: Sequence[str]) -> Iterator[Words]:
         elif any(
             not is_won({**_far_away(board, theirs, goal), goal: symbol, beside: attacker})
             for goal in goals
-            for step in COMPASS
+            for step in COMPASS.values()
             if (beside := board.step(goal, *step)) is not None
             for attacker in set(theirs.values())
         ):

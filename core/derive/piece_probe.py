@@ -15,8 +15,7 @@ from variant_ai.core.derive.betza_writer import can_be_lame, write_betza
 from variant_ai.core.derive.probe_board import FairyMove, Pieces, ProbeBoard
 from variant_ai.core.errors import SpecError
 from variant_ai.core.spec.betza import Movement, Step
-
-COMPASS = [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)]
+from variant_ai.core.spec.plane_layout import COMPASS
 
 
 @dataclass
@@ -82,7 +81,7 @@ class PieceProbe:
         self.region = found.within = self._region()
         steps = set().union(*self.quiet.values(), *self.capture.values())
         bases = {(x // math.gcd(x, y), y // math.gcd(x, y)) for x, y in steps}
-        for base in sorted(bases | set(COMPASS)):
+        for base in sorted(bases | set(COMPASS.values())):
             self._follow(base)
         for zone, movements in sorted(
             self.movements.items(), key=lambda item: (item[0] is not None, sorted(item[0] or ()))
@@ -162,7 +161,7 @@ class PieceProbe:
         """Find the movements in one direction: hops, a slide, and leaps."""
         quiet = self._multiples(base, self.quiet)
         capture = self._multiples(base, self.capture)
-        hop = self._hop(base) if base in COMPASS else None
+        hop = self._hop(base) if base in COMPASS.values() else None
         if hop is not None:
             self.movements[None].add(hop)
             capture &= {1}
