@@ -220,17 +220,17 @@ class GameFilter:
         return conditions
 
     def __str__(self) -> str:
-        """Text such as `min rating 2000, not endings aborted`; `none` without conditions."""
-        return conditions_text(self.as_dict()) or "none"
+        return conditions_text(self.as_dict())
 
 
 def conditions_text(conditions: Mapping[str, Any]) -> str:
-    """Conditions as recorded in a store (`GameFilter.as_dict`), as text."""
+    """Conditions as recorded in a store (`GameFilter.as_dict`), such as `min rating 2000, not endings
+    aborted`; `none` without conditions."""
     parts = []
     for name, value in conditions.items():
         shown = " | ".join(map(str, value)) if isinstance(value, list) else value
         parts.append(_words(name) if value is True else f"{_words(name)} {shown}")
-    return ", ".join(parts)
+    return ", ".join(parts) or "none"
 
 
 def _words(name: str) -> str:

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from variant_ai.core.data.fetch.lichess import MonthlyFile
 from variant_ai.core.data.fetch.remote_file import fetch
-from variant_ai.core.data.filters import GameFilter
+from variant_ai.core.data.filters import GameFilter, conditions_text
 from variant_ai.core.data.read.game_files import NamedStream
 from variant_ai.core.data.read.game_reader import Skip
 from variant_ai.core.data.read.importer import Importer, ImportReport
@@ -89,13 +89,12 @@ class Fetcher:
         if cut:
             self.on_note(f"{self.store}: removed an incomplete month, {cut}.")
         info = Store(self.store, self.spec).info
-        conditions = self.conditions.as_dict()
         for run in info.runs:
             month = next((source for source in run.sources if is_month(source)), None)
-            if month is not None and run.conditions != conditions:
+            if month is not None and run.conditions != self.conditions.as_dict():
                 raise DataError(
                     f"{self.store} has {month} with other conditions "
-                    f"({_text(run.conditions)}, now {_text(conditions)}); fetch into another store"
+                    f"({conditions_text(run.conditions)}, now {self.conditions}); fetch into another store"
                 )
             # with several sources it is unknown which one was not a game file
             unread = UNREAD if len(run.sources) == 1 else UNREAD[:1]
@@ -211,7 +210,3 @@ def cut_unfinished_month(path: Path) -> str:
             return ""
         file.truncate(ends[-1].end)
         return str(sources[0])
-
-
-def _text(conditions: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in conditions.items()) or "none"
