@@ -361,12 +361,12 @@ class Sampler(BatchMaker):
             begin = int(games.first_code[game])
             start = int(games.start_of[game])
             position = games.starts[start : start + 1].copy()
-            history: list[bytes] = []
+            history: list[int] = []
             for code in games.codes[begin : begin + ply].tolist():
-                history.append(_identity(position))
+                history.append(int(position[0]["key"]))
                 position = self._rules.play(position, self.codec.decode(position, code))
             if self._repetitions:
-                position["repetitions"] = min(history.count(_identity(position)), 127)
+                position["repetitions"] = min(history.count(int(position[0]["key"])), 127)
             move = self.codec.decode(position, int(games.codes[begin + ply]))
             action = self.encoder.action(position, move)
             side = int(position[0]["side"])
@@ -377,12 +377,3 @@ class Sampler(BatchMaker):
             out.plies_left[k] = games.cumulative[game + 1] - places.positions[k]
             out.positions[k] = position[0]
         return len(out)
-
-
-def _identity(position: Position) -> bytes:
-    """Fields that are equal in repeated positions, for rules without a key."""
-    record = position[0]
-    return b"".join(
-        np.asarray(record[name]).tobytes()
-        for name in ("board", "hands", "side", "castling", "ep", "wins_left")
-    )
