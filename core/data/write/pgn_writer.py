@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.resolve import opening_group
-from variant_ai.core.data.write.text_output import move_texts
+from variant_ai.core.data.write.text_output import positions_of
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import Notation
@@ -29,9 +29,9 @@ _NOT_FIRST = re.compile(r" (?=%|\[\w)")
 class Remark(NamedTuple):
     """Annotation of a move."""
 
-    nag: int = 0
-    """Numeric annotation glyph (PGN specification, section 10), 0 for none."""
-    line: tuple[int, ...] = ()
+    nag: int
+    """Numeric annotation glyph (PGN specification, section 10)."""
+    line: tuple[int, ...]
     """Alternative moves, written as a variation."""
 
 
@@ -93,26 +93,22 @@ def _words(
     rules: Rules, notation: Notation, record: GameRecord, remarks: Mapping[int, Remark]
 ) -> Iterator[str]:
     """Yield move numbers, moves, comments, variations and the result, to be joined by spaces."""
-    position = rules.position(record.start_fen)
-    ply = int(position[0]["ply"])
     numbered = True
     """True if the move of the second player needs a number too."""
-    if before := _comment(record.comments.get(-1, "")):
-        yield from before
-    for index, text in enumerate(move_texts(rules, notation, record)):
-        yield from _number(ply + index, numbered)
-        yield text
+    yield from _comment(record.comments.get(-1, ""))
+    moves = zip(positions_of(rules, record), record.moves, strict=True)
+    for index, (position, move) in enumerate(moves):
+        ply = int(position[0]["ply"])
+        yield from _number(ply, numbered)
+        yield notation.write(rules, position, move)
         remark = remarks.get(index)
-        if remark is not None and remark.nag:
+        if remark is not None:
             yield f"${remark.nag}"
-        comment = _comment(_remarks(record, index, (ply + index) % 2 == 1))
+        comment = _comment(_remarks(record, index, ply % 2 == 1))
         yield from comment
-        numbered = bool(comment)
-        if remarks:
-            if remark is not None and remark.line:
-                yield from _variation(rules, notation, position, ply + index, remark.line)
-                numbered = True
-            position = rules.play(position, record.moves[index])
+        numbered = bool(comment) or remark is not None
+        if remark is not None:
+            yield from _variation(rules, notation, position, remark.line)
     yield record.result
 
 
@@ -125,12 +121,12 @@ def _number(ply: int, always: bool) -> list[str]:
 
 
 def _variation(
-    rules: Rules, notation: Notation, position: Position, ply: int, line: tuple[int, ...]
+    rules: Rules, notation: Notation, position: Position, line: tuple[int, ...]
 ) -> Iterator[str]:
     """Words of `(12... Nf6 13. e5)`, from the position before the move of the game."""
     words: list[str] = []
     for index, move in enumerate(line):
-        words += _number(ply + index, index == 0)
+        words += _number(int(position[0]["ply"]), index == 0)
         words.append(notation.write(rules, position, move))
         position = rules.play(position, move)
     words[0] = f"({words[0]}"
