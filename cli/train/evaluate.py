@@ -413,8 +413,7 @@ def _print(models: list[Model], found: NetComparison) -> None:
         rows.append(
             [title, *(percent(n.unseen.policy_accuracy) if n.unseen else "-" for n in nets)]
         )
-    errors = [net.calibration.expected_error if net.calibration else None for net in nets]
-    rows.append([CALIBRATION, *("-" if e is None else f"{e:.4f}" for e in errors)])
+    rows.append([CALIBRATION, *(f"{net.calibration.expected_error:.4f}" for net in nets)])
     quality = [{} if net.wdl is None else dict(wdl_rows(vars(net.wdl))) for net in nets]
     if any(quality):
         rows += [[title, *(one.get(title, "-") for one in quality)] for title in WDL.values()]

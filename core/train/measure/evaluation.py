@@ -65,24 +65,24 @@ class NetEvaluation:
     metrics: Metrics
     legal_accuracy: float | None
     """Policy accuracy when the choice is among the legal moves; None if these were not computed."""
-    by_ply: dict[str, Metrics] = field(default_factory=dict)
-    by_rating: dict[str, Metrics] = field(default_factory=dict)
+    by_ply: dict[str, Metrics]
+    by_rating: dict[str, Metrics]
     """By the rating of the player to move; empty if there are no ratings."""
-    unseen: Metrics | None = None
+    unseen: Metrics | None
     """On positions after the moves shared with a training game."""
-    top: dict[str, float] = field(default_factory=dict)
+    top: dict[str, float]
     """Top-k accuracy by k."""
-    intervals: dict[str, Interval] = field(default_factory=dict)
+    intervals: dict[str, Interval]
     """95 % confidence intervals of the metrics."""
-    differences: dict[str, Interval] = field(default_factory=dict)
+    differences: dict[str, Interval]
     """Metrics minus those of the first net, on the same positions; empty for the first."""
-    calibration: Calibration | None = None
+    calibration: Calibration
     """Calibration of the value."""
-    wdl: WdlQuality | None = None
+    wdl: WdlQuality | None
     """For nets that predict win, draw and loss."""
-    mates: MateMetrics | None = None
+    mates: MateMetrics | None
     """On a mate-in-one set; set by callers that have one."""
-    over_plies: list[dict[str, float | int | None]] = field(default_factory=list)
+    over_plies: list[dict[str, float | int | None]]
     """Metrics of every ten plies, with the first ply as `first`, for curves over the game."""
 
     def as_dict(self) -> dict[str, Any]:
@@ -107,13 +107,13 @@ class NetComparison:
     """Accuracy of the legal move most frequent in training; None if the training is not known."""
     legal_moves: float | None
     """Mean number of legal moves."""
-    ply: NDArray[np.int32] = field(repr=False, default_factory=lambda: np.zeros(0, np.int32))
+    ply: NDArray[np.int32] = field(repr=False)
     """Ply of each position, [N] in the order of the sweep."""
-    side: NDArray[np.int8] = field(repr=False, default_factory=lambda: np.zeros(0, np.int8))
+    side: NDArray[np.int8] = field(repr=False)
     """Colour to move in each position, [N]."""
-    unseen_share: float | None = None
+    unseen_share: float | None
     """Share of positions after the moves shared with a training game."""
-    games: int | None = None
+    games: int | None
     """Number of games that the positions come from; None if unknown."""
 
     def as_dict(self) -> dict[str, Any]:
