@@ -28,7 +28,7 @@ def ray_option(work: str) -> Callable[[F], F]:
 
 
 def cluster_pools(
-    address: str, processes: int | None = None
+    address: str, processes: int | None
 ) -> tuple[int, Callable[[int, Callable[..., None], tuple[Any, ...]], Executor]]:
     """Connect to a cluster. Returns a number of processes, by default that of its processors, and a
     function that makes a pool of them as `WorkerPool` does. Raises VariantAIError."""

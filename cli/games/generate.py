@@ -231,7 +231,7 @@ def _net_generator(
     settings: GenerationSettings,
     rules: Rules,
     starts: Sequence[Opening],
-    sent: _SentNet | None = None,
+    sent: _SentNet | None,
 ) -> tuple[GameGenerator, dict[str, Any]]:
     """Games at once with shared batches; one for each worker, with the ordinary search, if only that
     can play them."""

@@ -48,7 +48,7 @@ class CastlingRight:
     king_to: int
     rook_from: int
     rook_to: int
-    takes_rook: bool = False
+    takes_rook: bool
     """True if the move is written as the king that takes its own rook."""
 
     @property

@@ -16,9 +16,8 @@ ABOUT = (
 )
 
 
-def protocol_document(limits: VisitorLimits | None = None) -> dict[str, Any]:
-    """Return the AsyncAPI document. limits: those of a server; None: the usual ones."""
-    limits = limits or VisitorLimits()
+def protocol_document(limits: VisitorLimits) -> dict[str, Any]:
+    """Return the AsyncAPI document of a server with these limits."""
     messages = {
         name: {
             "name": name,

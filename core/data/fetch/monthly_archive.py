@@ -14,12 +14,11 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from variant_ai.core.data.fetch.lichess import MonthlyFile
-from variant_ai.core.data.fetch.remote_file import fetch
 from variant_ai.core.data.filters import GameFilter, conditions_text
 from variant_ai.core.data.read.game_files import NamedStream
 from variant_ai.core.data.read.game_reader import Skip
@@ -68,11 +67,11 @@ class Fetcher:
     spec: VariantSpec
     make_importer: Callable[[], Importer]
     """Makes an importer for each month, with the conditions that are recorded in the store."""
-    conditions: GameFilter = field(default_factory=GameFilter)
-    fetch_file: FetchFile = fetch
-    on_month: Callable[[MonthlyFile], None] = lambda file: None
+    conditions: GameFilter
+    fetch_file: FetchFile
+    on_month: Callable[[MonthlyFile], None]
     """Called when a month begins."""
-    on_note: Callable[[str], None] = lambda text: None
+    on_note: Callable[[str], None]
 
     def __post_init__(self) -> None:
         self._codec = RulesCodec(self.spec)

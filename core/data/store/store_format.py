@@ -103,7 +103,7 @@ class Pending(NamedTuple):
     fen: str
     """Start position, `''` for that of the variant."""
     codes: Codes
-    visits: GameVisits | None = None
+    visits: GameVisits | None
 
 
 def add_codes(columns: Columns, codes: Codes, squares: int) -> None:
@@ -229,7 +229,7 @@ def facts_records(body: bytes, moves: Moves, variant: str) -> list[GameRecord]:
     return [GameRecord(variant, **dict(zip(fields, row, strict=True))) for row in rows]
 
 
-def pack_notes(records: Sequence[GameRecord], mark: bytes = b"") -> bytes:
+def pack_notes(records: Sequence[GameRecord], mark: bytes) -> bytes:
     """Return the NOTE body of a shard. `mark`: state with which the command resumes (`Interruption`)."""
     columns = Columns()
     if mark:

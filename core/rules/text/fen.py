@@ -193,7 +193,7 @@ class _FenFormat:
         """Return True if the e.p. field is one square; some variants have several."""
         return square_index(field, self.files, self.ranks) is not None
 
-    def _placement(self, field: str, text: str, lenient: bool = False) -> tuple[list[int], Hands]:
+    def _placement(self, field: str, text: str, lenient: bool) -> tuple[list[int], Hands]:
         """Parse piece codes of all squares, and hand indices of each side, one per piece in
         hand."""
         placement, bracket, pocket = field.partition("[")

@@ -16,7 +16,7 @@ PRECISIONS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch
 """Number formats of a net's tower; weights and the heads' output layers are always fp32."""
 
 
-def choose_device(name: str = "auto") -> torch.device:
+def choose_device(name: str) -> torch.device:
     """Return the device of that name; `auto` is CUDA if there is a GPU, else the CPU.
 
     Raises UnknownNameError for an unknown name, VariantAIError if this machine has no such device.

@@ -55,8 +55,8 @@ class MateSet:
     """[N] the mating moves of each position, ascending."""
     legal: NDArray[np.int64]
     """[N] number of legal moves."""
-    seed: int = 0
-    scanned: int = 0
+    seed: int
+    scanned: int
     """Number of positions searched to find these."""
 
     def __len__(self) -> int:

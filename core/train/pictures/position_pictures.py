@@ -125,8 +125,8 @@ def policy_picture(
     position: Position,
     candidates: Sequence[Candidate],
     value: float,
-    wdl: Sequence[float] | None = None,
-    played: str = "",
+    wdl: Sequence[float] | None,
+    played: str,
 ) -> Picture:
     """Figures 4e and 4f: the likeliest moves on the board, and their probabilities as bars.
 
