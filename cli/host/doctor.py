@@ -20,7 +20,7 @@ from variant_ai.cli.common.console import note, print_json
 from variant_ai.cli.common.ending import EXIT_ERROR
 from variant_ai.cli.common.options import FiniteRange, examples, json_option
 from variant_ai.core.errors import EngineError, SpecError, VariantAIError
-from variant_ai.core.system.missing_packages import TRAINING, how_to_install
+from variant_ai.core.system.missing_packages import TRAINING, how_to_install, installed_version
 from variant_ai.core.system.text_tables import WIDTH, counted
 
 DISTRIBUTION = "variant-ai"
@@ -125,7 +125,7 @@ def run_checks(seconds: float) -> Iterator[Check]:
 
 def _check_packages() -> Iterator[Check]:
     """Compare installed versions with the ranges in our metadata."""
-    from importlib.metadata import PackageNotFoundError, requires, version
+    from importlib.metadata import PackageNotFoundError, requires
 
     from packaging.requirements import Requirement
 
@@ -139,23 +139,21 @@ def _check_packages() -> Iterator[Check]:
             "run `pip install -e .` in its folder; without it no plugin is found",
         )
         return
-    yield Check(DISTRIBUTION, "ok", f"{version(DISTRIBUTION)} in {Path(__file__).parents[2]}")
+    yield Check(
+        DISTRIBUTION, "ok", f"{installed_version(DISTRIBUTION)} in {Path(__file__).parents[2]}"
+    )
     versions: list[str] = []
     left_out: list[str] = []
     for requirement in map(Requirement, needed):
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
         command = f"`pip install '{requirement.name}{requirement.specifier}'`"
-        try:
-            found = version(requirement.name)
-        except PackageNotFoundError:
-            if requirement.name in TRAINING:
-                left_out.append(requirement.name)
-            else:
-                found = f"{requirement.name} is missing"
-                yield Check("package", "problem", found, f"run {command}")
-            continue
-        if requirement.specifier.contains(found, prereleases=True):
+        found = installed_version(requirement.name)
+        if found is None and requirement.name in TRAINING:
+            left_out.append(requirement.name)
+        elif found is None:
+            yield Check("package", "problem", f"{requirement.name} is missing", f"run {command}")
+        elif requirement.specifier.contains(found, prereleases=True):
             versions.append(f"{requirement.name} {found}")
         else:
             problem = f"{requirement.name} {found} is not {requirement.specifier}"
@@ -166,16 +164,6 @@ def _check_packages() -> Iterator[Check]:
         yield Check("training", "note", found, f"to train, run `{how_to_install(left_out[0])}`")
 
 
-def _is_installed(distribution: str) -> bool:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        version(distribution)
-    except PackageNotFoundError:
-        return False
-    return True
-
-
 def _check_imports(broken: set[str]) -> Iterator[Check]:
     """Import the large packages; names that fail are added to `broken`."""
     for name in IMPORTS:
@@ -183,7 +171,7 @@ def _check_imports(broken: set[str]) -> Iterator[Check]:
             importlib.import_module(name)
         except Exception as error:
             broken.add(name)
-            if not _is_installed(name):
+            if installed_version(name) is None:
                 continue  # reported with the packages
             yield Check(
                 "import",

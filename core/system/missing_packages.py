@@ -38,3 +38,13 @@ def how_to_install(package: str) -> str:
         return f"pip install {' '.join(TRAINING)}"
     extras = (extra for extra, packages in EXTRAS.items() if package in packages)
     return "".join(f"pip install 'variant-ai[{extra}]'" for extra in extras)
+
+
+def installed_version(package: str) -> str | None:
+    """Return the version of a package, None if it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -21,6 +21,7 @@ from typing import Any
 from variant_ai.core.inference.choosing.evaluator_timing import random_planes
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.system.cache_folders import cache_folder, keep_newest
+from variant_ai.core.system.missing_packages import installed_version
 from variant_ai.core.system.processors import processors
 from variant_ai.core.system.text_tables import counted
 
@@ -125,17 +126,12 @@ def choice_file(settings: list[Any], contenders: list[Choice]) -> Path | None:
 @cache
 def machine() -> dict[str, Any]:
     """Return everything that speed depends on: processor, cores, versions of the libraries."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    versions = {}
-    for package in ("onnxruntime", "onnxruntime-gpu", "openvino", "torch"):
-        with contextlib.suppress(PackageNotFoundError):
-            versions[package] = version(package)
+    packages = ("onnxruntime", "onnxruntime-gpu", "openvino", "torch")
     return {
         "processor": _processor(),
         "cores": processors(),
         "system": platform.system(),
-        "versions": versions,
+        "versions": {name: found for name in packages if (found := installed_version(name))},
     }
 
 

@@ -9,7 +9,6 @@ import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from variant_ai.core.nets.onnx_export import export_onnx
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
+from variant_ai.core.system.missing_packages import installed_version
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.interface import TrainResult
 from variant_ai.core.train.loop.device import choose_device
@@ -316,7 +316,7 @@ def describe_environment() -> dict[str, Any]:
     return {
         "python": sys.version.split()[0],
         "system": f"{platform.system()} {platform.machine()}",
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: installed_version(name) for name in PACKAGES},
         "cpu": {
             "name": str(capabilities.get("cpu_name", platform.processor())),
             "cores": os.cpu_count(),
@@ -325,10 +325,3 @@ def describe_environment() -> dict[str, Any]:
         "gpus": [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())],
         "threads": torch.get_num_threads(),
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
