@@ -27,7 +27,7 @@ from variant_ai.core.train.run.run_folder import (
     Event,
     read_metrics,
     run_config,
-    without_undone,
+    train_and_validation,
 )
 
 MOST_RUNS = 200
@@ -256,11 +256,8 @@ def generation_curves(rows: Sequence[Mapping[str, Any]]) -> list[Curve]:
 
 
 def training_curves(events: Sequence[Event]) -> list[Curve]:
-    """Return the curves of a training, by step: the training's numbers and those of validation. Steps
-    that were undone by a return to a checkpoint are left out."""
-    kept = without_undone(events)
-    train = [event for event in kept if event["kind"] == "train"]
-    tested = [event for event in kept if event["kind"] in ("validation", "final")]
+    """Return the curves of a training, by step: the training's numbers and those of validation."""
+    train, tested = train_and_validation(events)
     found = []
     for name, title in TITLES.items():
         lines = [

@@ -21,7 +21,7 @@ from variant_ai.core.train.pictures.canvas import (
     series,
     tidy,
 )
-from variant_ai.core.train.run.run_folder import Event, without_undone
+from variant_ai.core.train.run.run_folder import Event, train_and_validation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,9 +37,7 @@ def learning_curves(events: Sequence[Event], title: str) -> Picture:
     Training is a thin line (each point the mean since the last), validation a line with points.
     Below are the schedules (figure 9).
     """
-    kept = without_undone(events)
-    train = [e for e in kept if e["kind"] == "train"]
-    validation = [e for e in kept if e["kind"] in ("validation", "final")]
+    train, validation = train_and_validation(events)
     figure = new_figure(11, 10.5)
     axes = figure.subplots(3, 2)
     figure.suptitle(printable(title), fontsize=12)
@@ -70,7 +68,7 @@ def learning_curves(events: Sequence[Event], title: str) -> Picture:
     axes[2][0].set_ylabel("learning rate")
     _curve(axes[2][1], train, "momentum", color=BLUE, linewidth=1.5)
     axes[2][1].set_ylabel("momentum")
-    last_step = max((e["step"] for e in kept), default=1)
+    last_step = max((e["step"] for e in (*train, *validation)), default=1)
     for axis in axes.flat:
         tidy(axis)
         axis.set_xlim(0, 1.1 * last_step)  # room for the last value
@@ -115,13 +113,14 @@ def _several(
     drawn = False
     handles: dict[str, Any] = {}
     for number, (run, events) in enumerate(runs.items()):
-        kept = without_undone(events)
-        last = max((e["step"] for e in kept), default=0)
-        late = [e for e in kept if e["step"] >= (1 - share) * last]
+        kinds = train_and_validation(events)
+        last = max((e["step"] for kind in kinds for e in kind), default=0)
+        train, validation = ([e for e in kind if e["step"] >= (1 - share) * last] for kind in kinds)
         if share < 1:  # runs of different lengths would be far apart
-            late = [{**e, "step": 100 * e["step"] / last} for e in late]
-        train = [e for e in late if e["kind"] == "train"]
-        validation = [e for e in late if e["kind"] in ("validation", "final")]
+            train, validation = (
+                [{**e, "step": 100 * e["step"] / last} for e in kind]
+                for kind in (train, validation)
+            )
         style = series(number)
         for axis, measure in zip(axes.flat, PANELS, strict=True):
             dashed = {"color": style["color"], "linestyle": (0, (4, 2)), "linewidth": 1}

@@ -132,15 +132,17 @@ def read_metrics(folder: Path) -> list[Event]:
     return events
 
 
-def without_undone(events: Sequence[Event]) -> list[Event]:
-    """Remove the events that were undone by a return to a checkpoint."""
+def train_and_validation(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
+    """Events of the training and of its validations, without those that were undone by a return to a
+    checkpoint."""
     kept: list[Event] = []
     for event in events:
         if event["kind"] == "recovery":
             kept = [e for e in kept if e["step"] <= event["step"]]
         else:
             kept.append(event)
-    return kept
+    train = [e for e in kept if e["kind"] == "train"]
+    return train, [e for e in kept if e["kind"] in ("validation", "final")]
 
 
 def last_metrics(folder: Path, kind: str) -> dict[str, Any] | None:
