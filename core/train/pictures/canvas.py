@@ -106,10 +106,8 @@ def shares_axis(axis: Axes, right: float) -> None:
 
 def generations_axis(axis: Axes) -> None:
     """Make the x axis one of generations, with ticks at whole numbers."""
-    from matplotlib.ticker import MaxNLocator
-
     axis.set_xlabel("generation")
-    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.locator_params("x", integer=True)
 
 
 def by_thousands(axis: Axis) -> None:

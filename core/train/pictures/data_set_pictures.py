@@ -36,7 +36,6 @@ from variant_ai.core.train.pictures.canvas import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
 HATCHES = ("", "///", "...", "xx", "\\\\\\")
 """Patterns that distinguish the bars of several sets in addition to colour."""
@@ -149,8 +148,7 @@ def years_picture(sets: Mapping[str, DataSet]) -> Picture | None:
             linewidth=0.2,
         )  # fmt: skip
     axis.set(xlabel="year", ylabel="games", xlim=(first - 0.7, last + 0.7))
-    _whole_numbers(axis.xaxis)
-    _whole_numbers(axis.yaxis)
+    axis.locator_params(integer=True)
     by_thousands(axis.yaxis)
     tidy(axis, "y")
     _legend(axis, by_set)
@@ -230,7 +228,7 @@ def players_picture(sets: Mapping[str, DataSet]) -> Picture | None:
         axis.margins(x=0.14)
         axis.set_xlim(left=0)
         axis.set_xlabel("games")
-        _whole_numbers(axis.xaxis)
+        axis.locator_params("x", integer=True)
         by_thousands(axis.xaxis)
         axis.set_title(
             printable(f"{name}: in {found.top_players_share:.2%} of the games", 70),
@@ -382,15 +380,6 @@ def _histogram(
         tidy(axis, "y")
     axes[-1].set_xlabel(xlabel)
     return picture(figure, name, title, caption)
-
-
-def _whole_numbers(axis: Axis) -> None:
-    """Place ticks at whole numbers alone."""
-    from matplotlib.ticker import MaxNLocator
-
-    locator = axis.get_major_locator()
-    assert isinstance(locator, MaxNLocator)
-    locator.set_params(integer=True)
 
 
 def _legend(axis: Axes, sets: Mapping[str, Any]) -> None:

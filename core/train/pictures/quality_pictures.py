@@ -28,7 +28,6 @@ from variant_ai.core.train.pictures.canvas import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Measured = Mapping[str, Any]
 """A net's evaluation as JSON."""
@@ -64,7 +63,9 @@ def calibration_picture(nets: Mapping[str, Measured]) -> Picture | None:
     above.set(ylabel="mean result (1 won, 0 drawn, -1 lost)", ylim=(-1.03, 1.03))
     below.set(xlabel="value, for the player to move", ylabel="positions, %", xlim=(-1.03, 1.03))
     below.set_ylim(bottom=0)
-    _finish(figure, above, below)
+    above.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9, loc="upper left")
+    for axis in (above, below):
+        tidy(axis)
     return picture(
         figure,
         "calibration",
@@ -196,9 +197,3 @@ def _frequencies(axis: Axes, bins: Sequence[Measured], number: int) -> None:
     every = np.arange(-1, 1 - width / 2, width)
     heights = [filled.get(round(float(low), 6), 0.0) for low in every]
     axis.stairs(heights, [*every, 1.0], color=series(number)["color"], linewidth=1.4)
-
-
-def _finish(figure: Figure, above: Axes, below: Axes) -> None:
-    above.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9, loc="upper left")
-    for axis in (above, below):
-        tidy(axis)
