@@ -96,8 +96,7 @@ def clean(model: onnx.ModelProto) -> onnx.ModelProto:
             tensor.name = own
             kept[own] = tensor
             node.input[i] = own
-    _replace(graph.node, nodes)
-    _replace(graph.initializer, kept.values())
+    _rebuild(graph, nodes, kept)
     return copy
 
 
@@ -176,9 +175,7 @@ def float_model(path: str | os.PathLike[str]) -> bytes:
     for node in nodes:
         for i, name in enumerate(node.input):
             node.input[i] = alias.get(name, name)
-    used = {name for node in nodes for name in node.input}
-    _replace(graph.node, nodes)
-    _replace(graph.initializer, [t for t in constants.values() if t.name in used])
+    _rebuild(graph, nodes, constants)
     content: bytes = model.SerializeToString()
     return content
 
@@ -226,8 +223,7 @@ def halve(model: onnx.ModelProto) -> onnx.ModelProto:
                 nodes.append(
                     helper.make_node("Cast", [node.output[i]], [name], to=TensorProto.FLOAT)
                 )
-    _replace(graph.node, nodes)
-    _replace(graph.initializer, constants.values())
+    _rebuild(graph, nodes, constants)
     del graph.value_info[:]
     onnx.checker.check_model(copy, full_check=True)
     return copy
@@ -347,9 +343,7 @@ def _insert(
         for name in node.output:
             if name in after and name not in outputs:
                 nodes += after[name]
-    used = {name for node in nodes for name in node.input}
-    _replace(graph.node, nodes)
-    _replace(graph.initializer, [t for t in constants.values() if t.name in used])
+    _rebuild(graph, nodes, constants)
     del graph.value_info[:]
     onnx.checker.check_model(model, full_check=True)
     return model
@@ -414,6 +408,15 @@ def _dequantise(
         f"{name}/DQ",
         axis=0,
     )
+
+
+def _rebuild(
+    graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto], constants: Mapping[str, TensorProto]
+) -> None:
+    """Give a graph these nodes, and those of the constants that they read."""
+    used = {name for node in nodes for name in node.input}
+    _replace(graph.node, nodes)
+    _replace(graph.initializer, [t for t in constants.values() if t.name in used])
 
 
 def _replace(field: Any, values: Iterable[Any]) -> None:
