@@ -16,7 +16,29 @@ from variant_ai.core.inference.interface import Evaluation, Evaluator, softmax
 from variant_ai.core.system.text_tables import counted
 
 
-class ParallelEvaluator(Evaluator):
+class _Composite(Evaluator):
+    """Evaluators of equal shapes as one, which is like the first and owns them: `close` closes them."""
+
+    def __init__(self, evaluators: Sequence[Evaluator]) -> None:
+        first = evaluators[0]
+        shape = (first.planes_shape, first.actions)
+        for other in evaluators[1:]:
+            if (other.planes_shape, other.actions) != shape:
+                raise ValueError(
+                    f"{first.name} and {other.name} cannot evaluate the same positions: planes and "
+                    f"actions are {shape} and {(other.planes_shape, other.actions)}"
+                )
+        self.evaluators = tuple(evaluators)
+        self.planes_shape, self.actions = shape
+        self.info, self.precision, self.threads = first.info, first.precision, first.threads
+        self.ranks_moves, self.piece_gains = first.ranks_moves, first.piece_gains
+
+    def close(self) -> None:
+        for evaluator in self.evaluators:
+            evaluator.close()
+
+
+class ParallelEvaluator(_Composite):
     """Evaluators of the same net, each in its own thread; every batch is divided among them.
 
     Two sessions with one thread each can be faster than one session with two, whose threads wait
@@ -24,16 +46,9 @@ class ParallelEvaluator(Evaluator):
     """
 
     def __init__(self, evaluators: Sequence[Evaluator]) -> None:
-        """Take ownership of the evaluators: `close` closes them. Raises ValueError if their shapes
-        differ."""
-        first = evaluators[0]
-        for other in evaluators[1:]:
-            if (other.planes_shape, other.actions) != (first.planes_shape, first.actions):
-                raise ValueError("evaluators that share a batch need equal input and output shapes")
-        self.evaluators = tuple(evaluators)
-        self.name, self.info, self.precision = first.name, first.info, first.precision
-        self.ranks_moves, self.piece_gains = first.ranks_moves, first.piece_gains
-        self.planes_shape, self.actions = first.planes_shape, first.actions
+        """Take ownership of the evaluators. Raises ValueError if their shapes differ."""
+        super().__init__(evaluators)
+        self.name = evaluators[0].name
         self.threads = sum(e.threads or 1 for e in evaluators)
         self.notes = tuple(dict.fromkeys(note for e in evaluators for note in e.notes))
         # The calling thread computes the first part itself.
@@ -59,8 +74,7 @@ class ParallelEvaluator(Evaluator):
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
-        for evaluator in self.evaluators:
-            evaluator.close()
+        super().close()
 
 
 def join(parts: Sequence[Evaluation]) -> Evaluation:
@@ -101,23 +115,15 @@ class Differences:
         )
 
 
-class CheckEvaluator(Evaluator):
+class CheckEvaluator(_Composite):
     """`check:A,B`: returns the first evaluator's answers and compares the second's with them."""
 
     name = "check"
 
     def __init__(self, first: Evaluator, second: Evaluator) -> None:
         """Take ownership of both. Raises ValueError if their shapes differ."""
-        for attribute in ("planes_shape", "actions"):
-            if getattr(first, attribute) != getattr(second, attribute):
-                raise ValueError(
-                    f"{first.name} and {second.name} cannot be compared: {attribute} "
-                    f"{getattr(first, attribute)} and {getattr(second, attribute)}"
-                )
+        super().__init__((first, second))
         self.first, self.second = first, second
-        self.planes_shape, self.actions, self.info = first.planes_shape, first.actions, first.info
-        self.ranks_moves, self.piece_gains = first.ranks_moves, first.piece_gains
-        self.precision, self.threads = first.precision, first.threads
         self.differences = Differences()
         """Differences so far, replaced as a whole; from any thread."""
 
@@ -146,7 +152,3 @@ class CheckEvaluator(Evaluator):
 
     def describe(self) -> str:
         return f"check of {self.first.describe()} against {self.second.describe()}"
-
-    def close(self) -> None:
-        self.first.close()
-        self.second.close()
