@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -168,6 +169,19 @@ def _read_spec(text: str) -> VariantSpec | None:
         return VariantSpec.model_validate_json(text)
     except ValueError:
         return None
+
+
+def outputs_read(path: Path, shape: Sequence[Any], names: Collection[str]) -> list[str]:
+    """Return those of a model's outputs that evaluators read. shape: of its input.
+
+    Raises DataError for an input that is not [B, C, H, W], or without value and policy.
+    """
+    if len(shape) != 4 or not set(REQUIRED_OUTPUTS) <= set(names):
+        raise DataError(
+            f"{path}: input [B, C, H, W] and outputs `value` and `policy` are needed; it has input "
+            f"{shape} and outputs {', '.join(names)}"
+        )
+    return [name for name in (*REQUIRED_OUTPUTS, *OPTIONAL_OUTPUTS) if name in names]
 
 
 def evaluation_of(outputs: Mapping[str, NDArray[Any]], source: str) -> Evaluation:

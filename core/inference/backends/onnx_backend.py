@@ -17,13 +17,7 @@ from numpy.typing import NDArray
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.inference.backends.padding import Padding, fixed_sizes
 from variant_ai.core.inference.int8_check import checked_precision
-from variant_ai.core.inference.interface import (
-    OPTIONAL_OUTPUTS,
-    REQUIRED_OUTPUTS,
-    Evaluation,
-    Evaluator,
-    evaluation_of,
-)
+from variant_ai.core.inference.interface import Evaluation, Evaluator, evaluation_of, outputs_read
 from variant_ai.core.inference.model_file import ModelFile, read_model_file
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.system.cache_folders import cache_folder
@@ -130,13 +124,8 @@ class OnnxEvaluator(Evaluator):
             raise self._unusable(file, f"its {PROVIDERS[self._device]} could not be loaded")
         planes = self._session.get_inputs()[0]
         outputs = {output.name: output for output in self._session.get_outputs()}
-        if set(REQUIRED_OUTPUTS) - set(outputs) or len(planes.shape) != 4:
-            raise DataError(
-                f"{file.path}: input [B, C, H, W] and outputs `value` and `policy` are needed; it "
-                f"has input {planes.shape} and outputs {', '.join(outputs)}"
-            )
         self._input = planes.name
-        self._outputs = [n for n in (*REQUIRED_OUTPUTS, *OPTIONAL_OUTPUTS) if n in outputs]
+        self._outputs = outputs_read(file.path, planes.shape, outputs)
         self.planes_shape = (planes.shape[1], planes.shape[2], planes.shape[3])
         self.actions = int(outputs["policy"].shape[1])
 

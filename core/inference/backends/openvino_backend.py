@@ -19,13 +19,7 @@ from numpy.typing import NDArray
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.inference.backends.padding import Padding, fixed_sizes
 from variant_ai.core.inference.int8_check import checked_precision
-from variant_ai.core.inference.interface import (
-    OPTIONAL_OUTPUTS,
-    REQUIRED_OUTPUTS,
-    Evaluation,
-    Evaluator,
-    evaluation_of,
-)
+from variant_ai.core.inference.interface import Evaluation, Evaluator, evaluation_of, outputs_read
 from variant_ai.core.inference.model_file import ModelFile, read_model_file
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.system.cache_folders import cache_folder, keep_newest
@@ -106,24 +100,16 @@ class OpenVinoEvaluator(Evaluator):
         try:
             model = self._core.read_model(content or os.fspath(file.path))
             planes = model.inputs[0].partial_shape
-            names = {name for port in model.outputs for name in port.get_names()}
-            if set(REQUIRED_OUTPUTS) - names or len(planes) != 4:
-                raise DataError(
-                    f"{file.path}: input [B, C, H, W] and outputs `value` and `policy` are needed; "
-                    f"it has input {planes} and outputs {', '.join(sorted(names))}"
-                )
+            ports = {name: k for k, port in enumerate(model.outputs) for name in port.get_names()}
+            names = outputs_read(file.path, planes, ports)
             self.planes_shape = tuple(planes[i].get_length() for i in (1, 2, 3))
             compiled = {size: self._compiled(model, size) for size in sizes}
         except RuntimeError as error:
             reason = next((line for line in reversed(str(error).splitlines()) if line), "")
             raise DataError(f"{file.path}: is not a usable ONNX model: {reason}") from None
         self._requests = {size: each.create_infer_request() for size, each in compiled.items()}
-        largest = compiled[sizes[-1]]
-        ports = {name: k for k, port in enumerate(largest.outputs) for name in port.get_names()}
-        self._outputs = {
-            name: ports[name] for name in (*REQUIRED_OUTPUTS, *OPTIONAL_OUTPUTS) if name in ports
-        }
-        self.actions = int(largest.outputs[ports["policy"]].shape[1])
+        self._outputs = {name: ports[name] for name in names}
+        self.actions = int(compiled[sizes[-1]].outputs[ports["policy"]].shape[1])
         self._padding = Padding(sizes, self.planes_shape)
         self._padding.warm_up(self._run)
         if (folder := cache_folder("openvino")) is not None:
