@@ -150,8 +150,8 @@ def test_targets_are_those_of_a_plain_reading(stored: Store, labels: Labels, tex
     for batch in quick.sweep():
         numbers = zip(batch.value, batch.policy_weight, batch.value_weight, strict=True)
         swept += [tuple(map(float, row)) for row in numbers]
-    games = quick.origins[quick.swept_games(), 1].tolist()
-    places = list(zip(games, quick.swept_plies().tolist(), strict=True))
+    games = quick.origins[quick.swept().games, 1].tolist()
+    places = list(zip(games, quick.swept().plies.tolist(), strict=True))
     assert places == list(wanted) and len(places) == quick.positions
     assert swept == [pytest.approx(numbers, abs=1e-5) for numbers in wanted.values()]
     left = np.concatenate([batch.plies_left.copy() for batch in quick.sweep()])

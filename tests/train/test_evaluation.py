@@ -172,6 +172,6 @@ def test_rows_of_a_sample_where_not_every_position_is_sampled(
     source = Sampler(opened, Encoder(xiangqi), batch=16, labels="visits", value_labels="root")
     rows = source.swept_rows(limit=10)
     assert source.positions < opened.lengths.sum()
-    np.testing.assert_array_equal(source.swept_games()[rows], source.swept_games(limit=10))
+    np.testing.assert_array_equal(source.swept().games[rows], source.swept(limit=10).games)
     plies = np.concatenate([b.positions["ply"].copy() for b in source.sweep(limit=10)])
-    np.testing.assert_array_equal(source.swept_plies()[rows], plies)
+    np.testing.assert_array_equal(source.swept().plies[rows], plies)

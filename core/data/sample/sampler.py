@@ -77,10 +77,6 @@ class Batch:
     def __len__(self) -> int:
         return len(self.action)
 
-    def first(self, n: int) -> Batch:
-        """Views of the first n samples."""
-        return self.part(0, n)
-
     def part(self, first: int, end: int) -> Batch:
         """Views of samples `first` to `end - 1`."""
         return Batch(*(getattr(self, item.name)[first:end] for item in fields(self)))
@@ -236,7 +232,7 @@ class Sampler(BatchMaker):
         visits = self._games.visits
         if visits is None:
             return 0
-        places = self.places(0, *self._sweep())
+        places = self.swept()
         at = self._games.arrays.first_code[places.games] + places.plies
         return int((visits.ends[at + 1] > visits.ends[at]).sum())
 
@@ -281,7 +277,7 @@ class Sampler(BatchMaker):
         total, order = self._sweep(limit, shuffle)
         out = self.new_batch(min(self.size, total))
         for start in range(0, total, len(out)):
-            batch = out.first(min(len(out), total - start))
+            batch = out.part(0, min(len(out), total - start))
             self.fill(batch, start, order)
             yield batch
 
@@ -295,18 +291,13 @@ class Sampler(BatchMaker):
         """[G, 2] origin of each sampled game: number of its store, index within it."""
         return self._games.origins
 
-    def swept_games(self, *, limit: int | None = None) -> Longs:
-        """[N] game of each position of `sweep(limit=limit)`, numbered among the sampled games."""
-        return self.places(0, *self._sweep(limit)).games
+    def swept(self, *, limit: int | None = None) -> replay.Places:
+        """Places of the positions of `sweep(limit=limit)`."""
+        return self.places(0, *self._sweep(limit))
 
     def swept_rows(self, *, limit: int) -> Longs:
         """[N] place in `sweep()` of each position of `sweep(limit=limit)`."""
-        whole = self.places(0, *self._sweep()).positions  # ascending
-        return np.searchsorted(whole, self.places(0, *self._sweep(limit)).positions)
-
-    def swept_plies(self) -> Longs:
-        """[N] ply in its game of each position of `sweep()`."""
-        return self.places(0, *self._sweep()).plies
+        return np.searchsorted(self.swept().positions, self.swept(limit=limit).positions)
 
     def places(self, first: int, count: int, order: replay.Order | None = None) -> replay.Places:
         """Places of `count` samples from `first` on, of the endless sequence or another order."""

@@ -384,7 +384,7 @@ def position_origins(
     for number, store in enumerate(stores):
         here = source.origins[:, 0] == number
         ratings[here] = store.ratings[source.origins[here, 1]]
-    return PositionOrigins(source.swept_games(limit=limit), ratings)
+    return PositionOrigins(source.swept(limit=limit).games, ratings)
 
 
 def rating_classes(rating: NDArray[np.int32]) -> dict[str, NDArray[np.bool_]]:

@@ -379,5 +379,6 @@ def seen_positions(store: Store, train: NDArray[np.int64], source: Sampler) -> N
     Returns bool [N] for the positions that `source`, a sampler of this store alone, sweeps.
     """
     shared = shared_prefix(store, train, source.origins[:, 1])
-    seen: NDArray[np.bool_] = source.swept_plies() < shared[source.swept_games()]
+    places = source.swept()
+    seen: NDArray[np.bool_] = places.plies < shared[places.games]
     return seen
