@@ -14,6 +14,7 @@ there is `Game` (`game.py`), which keeps the history.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -120,3 +121,10 @@ class Rules(ABC):
         if this engine does not know: then Fairy-Stockfish is asked. moves: UCI, from `fen` to the
         repetition."""
         return None
+
+
+def positions_before(rules: Rules, position: Position, moves: Iterable[int]) -> Iterator[Position]:
+    """Yield the position before each of the moves, which are played one after the other."""
+    for move in moves:
+        yield position
+        position = rules.play(position, move)

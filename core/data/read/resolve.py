@@ -9,20 +9,21 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from variant_ai.core.data.game_record import GameRecord, PlyVisits
 from variant_ai.core.data.read.decoding import REPLACEMENT
 from variant_ai.core.data.read.game_reader import RawGame, Skip, plain_name
 from variant_ai.core.data.read.headers import fill
 from variant_ai.core.errors import FenError, MoveError
-from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.game import IDENTITY
+from variant_ai.core.rules.interface import Rules, positions_before
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import Notation
 from variant_ai.core.spec.schema import VariantSpec
 
 OPENING_PLIES = 40
 """Games with the same first plies, so many of them, share a group: copies and continuations."""
-_SAME = ("board", "hands", "side", "castling", "homes", "ep", "wins_left")
 _MAX_FENS = 4096
 
 
@@ -35,7 +36,7 @@ class Resolver:
         self.notations = {notation.name: notation for notation in notations}
         self.names = variant_names(rules.spec)
         self._start = rules.position()
-        self._starts: dict[str, tuple[Position, str | None]] = {}
+        self._start_of = lru_cache(_MAX_FENS)(self._read_start)
 
     def resolve(self, raw: RawGame) -> GameRecord | Skip:
         """Return the game, or the reason why it is skipped."""
@@ -114,25 +115,20 @@ class Resolver:
         """Visits by move, in the notation that has read the game. Raises MoveError."""
         rules = self.rules
         visits: list[PlyVisits] = []
-        for move, visited in zip(moves, texts, strict=True):
-            read = {notation.read(rules, position, text): n for text, n in visited.items()}
+        positions = positions_before(rules, position, moves)
+        for before, visited in zip(positions, texts, strict=True):
+            read = {notation.read(rules, before, text): n for text, n in visited.items()}
             visits.append(tuple(read.items()))
-            position = rules.play(position, move)
         return visits
 
-    def _start_of(self, fen: str) -> tuple[Position, str | None]:
+    def _read_start(self, fen: str) -> tuple[Position, str | None]:
         """Start position and its FEN, None for the variant's own. Raises FenError."""
         if not fen:
             return self._start, None
-        known = self._starts.get(fen)
-        if known is None:
-            position = self.rules.position(fen)
-            own = all((position[name] == self._start[name]).all() for name in _SAME)
-            known = (self._start, None) if own else (position, self.rules.fen(position))
-            if len(self._starts) >= _MAX_FENS:
-                self._starts.clear()
-            self._starts[fen] = known
-        return known
+        position = self.rules.position(fen)
+        if all((position[name] == self._start[name]).all() for name in IDENTITY):
+            return self._start, None
+        return position, self.rules.fen(position)
 
     # --- skipped games -------------------------------------------------------------------------
 

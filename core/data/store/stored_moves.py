@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.errors import MoveError
-from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.interface import Rules, positions_before
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.schema import VariantSpec
 
@@ -37,7 +37,6 @@ class RulesCodec:
     def __init__(self, spec: VariantSpec, rules: Rules | None = None) -> None:
         self.spec = spec
         self._rules = rules
-        self._starts: dict[str | None, Position] = {}
 
     @cached_property
     def rules(self) -> Rules:
@@ -53,13 +52,10 @@ class RulesCodec:
 
         return MoveCodec(self.spec)
 
-    def start(self, fen: str | None) -> Position:
-        """Start position of a game; None is that of the variant."""
-        if fen not in self._starts:
-            if len(self._starts) >= MAX_STARTS:
-                self._starts.clear()
-            self._starts[fen] = self.rules.position(fen)
-        return self._starts[fen]
+    @cached_property
+    def start(self) -> Callable[[str | None], Position]:
+        """Start position of a game by its FEN; None is that of the variant."""
+        return lru_cache(MAX_STARTS)(self.rules.position)
 
     def encode(self, fen: str | None, moves: Sequence[int]) -> Codes:
         """Codes of the moves played from `fen`."""
@@ -92,11 +88,7 @@ class RulesCodec:
         ]
 
     def _before(self, fen: str | None, moves: Sequence[int]) -> Iterator[Position]:
-        """Yield the position before each ply."""
-        position = self.start(fen)
-        for move in moves:
-            yield position
-            position = self.rules.play(position, move)
+        return positions_before(self.rules, self.start(fen), moves)
 
     def _at(
         self, ply: int, work: Callable[[Position, int], int], position: Position, n: int

@@ -124,11 +124,10 @@ def _variation(
     rules: Rules, notation: Notation, position: Position, line: tuple[int, ...]
 ) -> Iterator[str]:
     """Words of `(12... Nf6 13. e5)`, from the position before the move of the game."""
+    first = int(position[0]["ply"])
     words: list[str] = []
-    for index, move in enumerate(line):
-        words += _number(int(position[0]["ply"]), index == 0)
-        words.append(notation.write(rules, position, move))
-        position = rules.play(position, move)
+    for ply, text in enumerate(notation.write_line(rules, position, line), first):
+        words += [*_number(ply, ply == first), text]
     words[0] = f"({words[0]}"
     words[-1] += ")"
     yield from words

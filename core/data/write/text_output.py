@@ -16,7 +16,7 @@ from typing import IO, Any, TextIO
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.store_format import TEXT_FIELDS
 from variant_ai.core.errors import DataError, os_reason
-from variant_ai.core.rules.interface import Rules
+from variant_ai.core.rules.interface import Rules, positions_before
 from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.text.notation import Notation
 from variant_ai.core.system.files import whole
@@ -38,17 +38,13 @@ _JSON_FIELDS = (
 
 
 def positions_of(rules: Rules, record: GameRecord) -> Iterator[Position]:
-    """Yield the position before each move of a game. Raises FenError if its start is no position."""
-    position = rules.position(record.start_fen)
-    for move in record.moves:
-        yield position
-        position = rules.play(position, move)
+    """Positions before the moves of a game. Raises FenError if its start is no position."""
+    return positions_before(rules, rules.position(record.start_fen), record.moves)
 
 
 def move_texts(rules: Rules, notation: Notation, record: GameRecord) -> list[str]:
     """Moves of a game in a notation. Raises FenError if the start is not a position."""
-    moves = zip(positions_of(rules, record), record.moves, strict=True)
-    return [notation.write(rules, position, move) for position, move in moves]
+    return notation.write_line(rules, rules.position(record.start_fen), record.moves)
 
 
 def visit_texts(rules: Rules, notation: Notation, record: GameRecord) -> list[dict[str, int]]:
