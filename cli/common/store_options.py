@@ -44,6 +44,13 @@ def command_digest(deciding: object) -> str:
     return hashlib.blake2b(repr(deciding).encode(), digest_size=16).hexdigest()
 
 
+def writing_mode(append: bool, replace: bool) -> Mode:
+    """Return the mode of a store that is written. Raises UsageError for both options at once."""
+    if append and replace:
+        raise click.UsageError("--append and --replace exclude each other")
+    return "append" if append else "replace" if replace else "new"
+
+
 def new_writer(
     output: Path,
     parents: Sequence[Store],
@@ -54,7 +61,7 @@ def new_writer(
     from variant_ai.core.data.store.game_store import StoreWriter
 
     require_new(output, replace)
-    mode: Mode = "replace" if replace else "new"
+    mode = writing_mode(False, replace)
     return StoreWriter(output, parents[0].spec, mode=mode, parents=parents, conditions=conditions)
 
 

@@ -28,6 +28,7 @@ from variant_ai.cli.common.options import (
 )
 from variant_ai.cli.common.output_files import output_option
 from variant_ai.cli.common.search_options import name_values
+from variant_ai.cli.common.store_options import writing_mode
 from variant_ai.core.errors import DataError, EngineError
 from variant_ai.core.system.text_tables import counted
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from variant_ai.core.arena.games.generated_games import GeneratedGames, GenerationReport
     from variant_ai.core.arena.games.generation import GameGenerator, GenerationSettings
     from variant_ai.core.arena.games.openings import Opening
-    from variant_ai.core.data.store.store_writer import Mode
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
 
@@ -133,6 +133,7 @@ def command(
     given |= {"openings": openings, "options": name_values(options, "--option")}
     settings = checked(GenerationSettings, given, "generate")
     _check(settings)
+    mode = writing_mode(settings.append, settings.replace)
     spec = load_variant(variant)
     rules = registry().rules(spec)
     starts: tuple[Opening, ...] = (Opening(),)
@@ -142,7 +143,6 @@ def command(
     name = generator.check_player()
     if cluster is not None:
         generator = _on_cluster(cluster, generator, name, starts)
-    mode: Mode = "append" if settings.append else "replace" if settings.replace else "new"
     if mode == "new" and output.exists() and not journal_path(output).exists():
         raise DataError(
             f"{output} already exists; use --replace to overwrite it, or --append to add games"
@@ -188,8 +188,6 @@ def _check(settings: GenerationSettings) -> None:
         raise click.BadParameter(
             "the minimum is greater than the maximum", param_hint="--random-plies"
         )
-    if settings.append and settings.replace:
-        raise click.UsageError("--append and --replace exclude each other")
     if settings.drop_blunders and settings.cut_blunders:
         raise click.UsageError("--drop-blunders and --cut-blunders exclude each other")
 

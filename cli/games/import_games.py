@@ -20,13 +20,13 @@ from variant_ai.cli.common.game_filter_options import filter_options, game_filte
 from variant_ai.cli.common.notation_options import make_resolver
 from variant_ai.cli.common.options import (
     COUNT,
-    F,
     examples,
     json_option,
     load_variant,
     variant_option,
+    with_options,
 )
-from variant_ai.cli.common.store_options import command_digest
+from variant_ai.cli.common.store_options import command_digest, writing_mode
 from variant_ai.core.errors import DataError, UnknownNameError, os_reason
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from variant_ai.core.data.filters import GameFilter
     from variant_ai.core.data.read.game_reader import Skip
     from variant_ai.core.data.read.importer import ImportReport
-    from variant_ai.core.data.store.store_writer import Mode
 
 MAX_WORKERS = 3
 """Default limit, with which an import uses less than 500 MB."""
@@ -49,27 +48,24 @@ _EXAMPLES = examples(
 )
 
 
-def import_options(command: F) -> F:
-    """Add the options of commands that import games; read conditions with `import_conditions`."""
-    for option in (
-        click.option(
-            "--workers",
-            type=COUNT,
-            metavar="N",
-            help="Processes that read moves, about 100 MB each.  [default: number of cores, at "
-            "most 3]",
-        ),
-        click.option(
-            "--skipped",
-            metavar="FILE",
-            type=click.Path(),
-            help="List of the games that could not be read.  [default: STORE.skipped.jsonl]",
-        ),
-        click.option("--keep-aborted", is_flag=True, help="Keep aborted games."),
-        click.option("--no-time-forfeits", is_flag=True, help="Drop games lost on time."),
-    ):
-        command = option(command)
-    return filter_options(command)
+import_options = with_options(
+    filter_options,
+    click.option("--no-time-forfeits", is_flag=True, help="Drop games lost on time."),
+    click.option("--keep-aborted", is_flag=True, help="Keep aborted games."),
+    click.option(
+        "--skipped",
+        metavar="FILE",
+        type=click.Path(),
+        help="List of the games that could not be read.  [default: STORE.skipped.jsonl]",
+    ),
+    click.option(
+        "--workers",
+        type=COUNT,
+        metavar="N",
+        help="Processes that read moves, about 100 MB each.  [default: number of cores, at most 3]",
+    ),
+)
+"""Adds the options of commands that import games; read conditions with `import_conditions`."""
 
 
 def import_conditions(options: dict[str, Any]) -> GameFilter:
@@ -136,8 +132,7 @@ def command(
     from variant_ai.core.system.child_processes import WorkerPool
     from variant_ai.plugins import registry
 
-    if append and replace:
-        raise click.UsageError("--append and --replace exclude each other")
+    mode = writing_mode(append, replace)
     spec = load_variant(variant)
     if notation is not None:
         registry().notation(spec, notation)
@@ -152,7 +147,6 @@ def command(
         workers, make_pool = cluster_pools(cluster, workers)
     total = total_bytes(files)
     chosen = list(table.values()) if reader is None else [_always(table[reader])]
-    mode: Mode = "append" if append else "replace" if replace else "new"
     listing = skipped or f"{output}.skipped.jsonl"
     deciding = (files, conditions.as_dict(), reader, notation, drop_duplicates, rules_hash(spec))
     with stop_on_signal() as interrupted:

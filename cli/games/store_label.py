@@ -18,12 +18,13 @@ from variant_ai.cli.common.store_options import (
     new_store_option,
     open_store,
     store_argument,
+    writing_mode,
 )
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from variant_ai.core.arena.games.labelling import LabelReport
-    from variant_ai.core.data.store.store_writer import Mode, StoreWriter
+    from variant_ai.core.data.store.store_writer import StoreWriter
 
 SHARD_GAMES = 50
 """Games of a shard: a kill loses fewer than these."""
@@ -103,7 +104,6 @@ def label(
     make_player = partial(steady_player, player, rules, lines=settings.lines)
     labelling = Labelling(settings, rules, make_player, workers)
     name, digest = labelling.check_player()
-    mode: Mode = "replace" if replace else "new"
     deciding = (store.content_hash, engine, name, digest, settings.model_dump_json())
     run = command_digest(deciding)
     if find_interruption(output, run) is None:
@@ -111,7 +111,7 @@ def label(
     writer = StoreWriter(
         output,
         store.spec,
-        mode=mode,
+        mode=writing_mode(False, replace),
         parents=[store],
         conditions={"labels": name, **settings.model_dump()},
         shard_games=SHARD_GAMES,
