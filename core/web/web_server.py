@@ -13,9 +13,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote_plus, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import (
     FileResponse,
@@ -84,7 +85,9 @@ def make_app(settings: WebSettings, room: WorkRoom) -> ASGIApp:
 
     async def page(request: Request) -> Response:
         if settings.token and request.query_params.get("token") is not None:
-            answer = RedirectResponse(_without_token(request), 303)
+            # the rest of the query is a game
+            shown = request.url.remove_query_params("token").replace(scheme="", netloc="")
+            answer = RedirectResponse(shown, 303)
             # lax, not strict: the address may be clicked on another page, in a mail for instance;
             # other pages cannot talk all the same, because of the Origin
             answer.set_cookie(COOKIE, settings.token, httponly=True, samesite="lax", max_age=86400)
@@ -184,16 +187,6 @@ class Guard:
         return None
 
 
-def _without_token(request: Request) -> str:
-    """Return path and query of a request without the token: the rest of the query is a game."""
-    kept = [
-        part
-        for part in request.url.query.split("&")
-        if part and unquote_plus(part.partition("=")[0]) != "token"
-    ]
-    return request.url.path + (f"?{'&'.join(kept)}" if kept else "")
-
-
 async def _reject(reason: str, status: int, scope: Scope, receive: Receive, send: Send) -> None:
     """Reject the handshake of a WebSocket with a text. Browsers hide it from their pages, which ask
     for /health; other programs see it."""
@@ -206,10 +199,8 @@ async def _reject(reason: str, status: int, scope: Scope, receive: Receive, send
 def _with_headers(send: Send) -> Callable[[Message], Awaitable[None]]:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [
-                *message.get("headers", []),
-                *((name.lower().encode(), value.encode()) for name, value in HEADERS.items()),
-            ]
+            message.setdefault("headers", [])
+            MutableHeaders(scope=message).update(HEADERS)
         await send(message)
 
     return sending

@@ -276,7 +276,7 @@ def test_a_token_is_asked_for() -> None:
         with pytest.raises(websockets.InvalidStatus, match="403") as rejected:
             talk(running, lambda client: client.ask(type="hello"))  # type: ignore[arg-type]
         assert b"Open the address" in (rejected.value.response.body or b"")
-        game = "variant=crazyhouse&moves=e2e4+e7e5&notation=%c3%a4"
+        game = "variant=crazyhouse&moves=e2e4+e7e5&notation=%C3%A4"
         answer = raw_answer(running, f"/?%74oken={TOKEN}&{game}&token={TOKEN}")
         assert answer.status == 303
         assert answer.headers["Location"] == f"/?{game}"
