@@ -133,11 +133,10 @@ class RunService:
         if _kind(folder)["kind"] != "reinforce":
             raise DataError("a run of `train` has no games of its own")
         run = ReinforceFolder(folder)
-        path = run.store(int(question.get("generation", 1)))
+        generation = question.get("generation", 1)
+        path = run.store(generation)
         if not path.exists():
-            raise DataError(
-                f"the games of generation {question.get('generation', 1)} are not there"
-            )
+            raise DataError(f"the games of generation {generation} are not there")
         store = Store(path)
         first = min(int(question.get("first", 0)), max(len(store) - 1, 0))
         spec = store.spec
