@@ -235,14 +235,14 @@ def board_drawing(spec: VariantSpec, colour: int) -> str:
     Row 0, the player's own first rank, is at the bottom. The names of ranks and files are absolute,
     so they show how the board is turned.
     """
-    from variant_ai.core.spec.zones import view
+    from variant_ai.core.spec.zones import seen_by
 
     board = spec.board
     files, ranks = board.files, board.ranks
     width = len(str(files * ranks - 1)) + 1
 
     def real(index: int) -> int:
-        return view(index, colour, files, ranks, board.sides)
+        return seen_by(index, colour, board)
 
     lines = []
     for row in reversed(range(ranks)):

@@ -40,7 +40,7 @@ from variant_ai.core.spec.files.yaml_reader import read_text
 from variant_ai.core.spec.loader import load_spec, parse_spec
 from variant_ai.core.spec.rule_words import Model
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.zones import view
+from variant_ai.core.spec.zones import seen_by
 from variant_ai.core.testing.game_conformance import check_game_ends
 from variant_ai.core.testing.random_games import random_move
 from variant_ai.core.testing.rules_conformance import check_rules, in_child
@@ -303,8 +303,7 @@ def _gap(spec: VariantSpec, seed: int) -> tuple[Gap | None, bool]:
                         piece_type(int(game.position["board"][0, move_origin(move)]))
                     ]
                     a, b = (
-                        view(s, game.side, board.files, board.ranks, board.sides)
-                        for s in (move_origin(move), move_target(move))
+                        seen_by(s, game.side, board) for s in (move_origin(move), move_target(move))
                     )
                     to = ""
                     if move_kind(move) == PROMOTION:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from variant_ai.core.draw.layout import CELL, MARGIN, Layout
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import start_walls
-from variant_ai.core.spec.zones import square_of, view, zone_squares
+from variant_ai.core.spec.zones import seen_by, square_of, zone_squares
 
 FRAME = "#4a3524"
 LIGHT, DARK = "#f1dfc0", "#b98b62"
@@ -60,7 +60,7 @@ def _own_shades(spec: VariantSpec) -> dict[int, str]:
     for zone, shade in spec.drawing.squares.items():
         for square in zone_squares(zone, board):
             for player in (0, 1):
-                shades[view(square, player, board.files, board.ranks, board.sides)] = shade
+                shades[seen_by(square, player, board)] = shade
     return shades
 
 
@@ -112,13 +112,13 @@ def _lines(spec: VariantSpec, layout: Layout, shades: Sequence[str] | None) -> I
         squares = zone_squares(spec.drawing.palace, spec.board)
         low, high = min(squares), max(squares)
         for side in (0, 1):
-            a, b = (view(s, side, files, ranks, spec.board.sides) for s in (low, high))
+            a, b = (seen_by(s, side, spec.board) for s in (low, high))
             yield _between(layout, a, b)
             corner = b // files * files + a % files, a // files * files + b % files
             yield _between(layout, *corner)
     for name in spec.drawing.marks:
         for side in (0, 1):
-            square = view(square_of(name, spec.board), side, files, ranks, spec.board.sides)
+            square = seen_by(square_of(name, spec.board), side, spec.board)
             yield from _mark(layout, square)
     left, top = layout.left + CELL / 2 - 6, layout.top + CELL / 2 - 6
     yield (

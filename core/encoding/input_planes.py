@@ -40,7 +40,7 @@ from variant_ai.core.spec.plane_layout import InputPlane, input_planes
 from variant_ai.core.spec.rule_words import Board
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import start_array
-from variant_ai.core.spec.zones import mirrored_square, view
+from variant_ai.core.spec.zones import mirrored_square, seen_by
 
 _FILLED = {
     "colour": COLOUR,
@@ -93,7 +93,7 @@ def turn_table(board: Board) -> np.ndarray[tuple[int, int], np.dtype[np.int16]]:
     table = np.zeros((4, squares), np.int16)
     for colour in (0, 1):
         for square in range(squares):
-            turned = view(square, colour, files, board.ranks, board.sides)
+            turned = seen_by(square, colour, board)
             table[colour, square] = turned
             table[colour + 2, square] = mirrored_square(turned, files)
     return table

@@ -32,7 +32,7 @@ from variant_ai.core.spec.plane_layout import castling_steps, promotion_choices
 from variant_ai.core.spec.rule_words import Piece
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import start_array
-from variant_ai.core.spec.zones import mirrored_square, square_name, view, zone_squares
+from variant_ai.core.spec.zones import mirrored_square, seen_by, square_name, zone_squares
 
 Label = tuple[int, int, int, int]
 """(class, origin, target, piece): class 0 move, 1 promotion, 2 drop, 3 pass; piece: index of the
@@ -102,9 +102,8 @@ class FlatLabels(LabelEncoder):
 
     def _start_squares(self, colour: int) -> list[tuple[str, int]]:
         """(piece, square in its owner's view) for each piece of the start position."""
-        board = self.spec.board
         return [
-            (symbol, view(square, colour, board.files, board.ranks, board.sides))
+            (symbol, seen_by(square, colour, self.spec.board))
             for square, (owner, symbol) in start_array(self.spec).items()
             if owner == colour
         ]
@@ -161,9 +160,8 @@ class FlatLabels(LabelEncoder):
     # --- other views of a label ----------------------------------------------------------------
 
     def _turned(self, label: Label) -> Label:
-        board = self.spec.board
         kind, origin, target, piece = label
-        a, b = (view(s, 1, board.files, board.ranks, board.sides) for s in (origin, target))
+        a, b = (seen_by(s, 1, self.spec.board) for s in (origin, target))
         return kind, a, b, piece
 
     def _mirrored(self, label: Label) -> Label:

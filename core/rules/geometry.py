@@ -6,7 +6,7 @@ from variant_ai.core.spec.betza import Movement, parse_betza
 from variant_ai.core.spec.rule_words import Piece, Zone
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import start_walls
-from variant_ai.core.spec.zones import view, zone_squares
+from variant_ai.core.spec.zones import seen_by, zone_squares
 
 
 class Geometry:
@@ -43,8 +43,7 @@ class Geometry:
         found = self._zones.get((zone, colour))
         if found is None:
             found = self.everywhere & {
-                view(square, colour, self.files, self.ranks, self.board.sides)
-                for square in zone_squares(zone, self.board)
+                seen_by(square, colour, self.board) for square in zone_squares(zone, self.board)
             }
             self._zones[(zone, colour)] = found
         return found

@@ -41,7 +41,7 @@ from variant_ai.core.spec.start_position import (
     royal_letters,
     start_array,
 )
-from variant_ai.core.spec.zones import reads_as_zone, view, zone_squares
+from variant_ai.core.spec.zones import reads_as_zone, seen_by, zone_squares
 from variant_ai.specs.names import FAIRY_NAMES
 
 _SYMBOL = re.compile(r"\+?[A-Z]\Z")
@@ -378,7 +378,7 @@ def _check_passant(spec: VariantSpec) -> Issues:
     passers = {symbol: piece for symbol, piece in spec.pieces.items() if piece.passant}
     jumped = {s for piece in passers.values() for s in _jumped_squares(spec, piece)}
     # as the other player sees them
-    onto = {view(s, 1, spec.board.files, spec.board.ranks, spec.board.sides) for s in jumped}
+    onto = {seen_by(s, 1, spec.board) for s in jumped}
     for symbol, piece in passers.items():
         path: Path = ("pieces", symbol, "passant")
         moves = [m for word in piece.words for m in parse_betza(word)]

@@ -18,7 +18,7 @@ from variant_ai.core.spec.rule_words import (
     may_win_otherwise,
 )
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.zones import square_name, square_of, view, zone_squares
+from variant_ai.core.spec.zones import seen_by, square_name, square_of, view, zone_squares
 from variant_ai.core.system.text_tables import counted
 
 Home = dict[int, tuple[int, str]]
@@ -144,8 +144,8 @@ def start_walls(spec: VariantSpec) -> frozenset[int]:
 
 def has_even_walls(spec: VariantSpec) -> bool:
     """Return True if both players see the walls on the same squares."""
-    board, walls = spec.board, start_walls(spec)
-    return walls == {view(s, 1, board.files, board.ranks, board.sides) for s in walls}
+    walls = start_walls(spec)
+    return walls == {seen_by(s, 1, spec.board) for s in walls}
 
 
 def _start_cells(spec: VariantSpec) -> dict[int, str]:
@@ -256,9 +256,7 @@ def _over_at_once(spec: VariantSpec, i: int, home: Home) -> Issues:
     if win.reaches is not None and not (win.safe or win.race or win.held):
         letters, zone = letters_of(win.piece, spec.pieces), zone_squares(win.reaches, spec.board)
         for square, (colour, symbol) in sorted(home.items()):
-            board = spec.board
-            seen = view(square, colour, board.files, board.ranks, board.sides)
-            if symbol in letters and seen in zone:
+            if symbol in letters and seen_by(square, colour, spec.board) in zone:
                 message = (
                     f"{PLAYERS[colour]} begins with {symbol} on {_name(square, spec)}, its goal"
                 )
@@ -414,7 +412,7 @@ def _own_move_issues(
             continue
         symbol = home[here.king_from][1]
         piece = spec.pieces[symbol]
-        square = view(here.king_from, here.colour, board.files, board.ranks, board.sides)
+        square = seen_by(here.king_from, here.colour, board)
         step = (here.king_to - here.king_from) * (-1 if here.colour else 1)
         words = [piece.moves] + [
             word for zone, word in piece.from_.items() if square in zone_squares(zone, board)

@@ -46,6 +46,11 @@ def view(square: int, colour: int, files: int, ranks: int, sides: str) -> int:
     return (ranks - 1 - square // files) * files + square % files
 
 
+def seen_by(square: int, colour: int, board: Board) -> int:
+    """Square of a spec's board as the player of `colour` sees it; see `view`."""
+    return view(square, colour, board.files, board.ranks, board.sides)
+
+
 def mirrored_square(square: int, files: int) -> int:
     """Square on the same rank, counted from the other edge."""
     return square + files - 1 - 2 * (square % files)

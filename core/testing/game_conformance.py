@@ -35,7 +35,7 @@ from variant_ai.core.rules.position import (
 from variant_ai.core.rules.shuffled_starts import random_start
 from variant_ai.core.rules.verdicts import PLAYERS
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.zones import view, zone_squares
+from variant_ai.core.spec.zones import seen_by, zone_squares
 from variant_ai.core.testing.random_games import Report, is_capture, preferred_moves
 from variant_ai.core.testing.rules_conformance import judge
 
@@ -250,7 +250,7 @@ def random_endgame(rules: Rules, rng: random.Random) -> str | None:
             within = types.all[piece_type(code)].piece.within
             squares = range(files * ranks) if within is None else zone_squares(within, spec.board)
             square = rng.choice(sorted(squares))
-            square = view(square, piece_colour(code), files, ranks, spec.board.sides)
+            square = seen_by(square, piece_colour(code), spec.board)
             position["board"][0, square] = code
         try:
             return rules.fen(rules.position(rules.fen(position)))

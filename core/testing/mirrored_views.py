@@ -23,7 +23,7 @@ from variant_ai.core.rules.position import (
     move_target,
 )
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.zones import mirrored_square, view
+from variant_ai.core.spec.zones import mirrored_square, seen_by
 
 
 def swapped_position(spec: VariantSpec, position: Position) -> Position:
@@ -71,7 +71,7 @@ def _turn(spec: VariantSpec) -> tuple[Callable[[int], int], int]:
     board = spec.board
 
     def turn(square: int) -> int:
-        return view(square, 1, board.files, board.ranks, board.sides)
+        return seen_by(square, 1, board)
 
     return turn, board.files * board.ranks
 

@@ -19,7 +19,7 @@ from variant_ai.core.rules.position import PROMOTION, make_move
 from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.spec import encoding_hash, load_spec, rules_hash, spec_hash
 from variant_ai.core.spec.schema import Drawing
-from variant_ai.core.spec.zones import view
+from variant_ai.core.spec.zones import seen_by
 from variant_ai.plugins import registry
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -80,7 +80,7 @@ def test_a_board_can_be_turned_as_the_net_sees_it(name: str) -> None:
     for side in (0, 1):
         layout = Layout.of(registry().variant(name), side == 1, board.sides == "mirror")
         for square in range(board.files * board.ranks):
-            seen = view(square, side, board.files, board.ranks, board.sides)
+            seen = seen_by(square, side, board)
             rank, file = divmod(seen, board.files)
             assert layout.column_row(square) == (file, board.ranks - 1 - rank)
 

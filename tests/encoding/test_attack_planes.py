@@ -31,7 +31,7 @@ from variant_ai.core.rules.position import (
     piece_type,
 )
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
-from variant_ai.core.spec.zones import view
+from variant_ai.core.spec.zones import seen_by
 
 KERNEL = [name for name in builtin_specs() if spec_of(name).rules.engine == "kernel"]
 
@@ -90,7 +90,7 @@ def test_planes_agree_with_the_rules(name: str) -> None:
                     standing = int(position["board"][0, square])
                     if standing and rules.types.all[piece_type(standing)].base in avoided:
                         continue  # `attacked` does not ask what stands on the square
-                    row, file = divmod(view(square, side, files, ranks, spec.board.sides), files)
+                    row, file = divmod(seen_by(square, side, spec.board), files)
                     by_rules = bool(attacked(tables, position[0], colour, square))
                     # the tables let generals capture along a file, so that they cannot face
                     king = int(position["kings"][0][colour])
@@ -103,7 +103,7 @@ def test_planes_agree_with_the_rules(name: str) -> None:
                 ):
                     continue
                 kind = rules.types.all[piece_type(int(position["board"][0, move_origin(move)]))]
-                row, file = divmod(view(target, side, files, ranks, spec.board.sides), files)
+                row, file = divmod(seen_by(target, side, spec.board), files)
                 assert found[0, letters.index(kind.base), row, file]
                 seen += 1
             game.push(rng.choice(game.legal_moves().tolist()))

@@ -15,7 +15,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import DROP, Position, move_kind, move_origin, move_target
 from variant_ai.core.search.tree.transpositions import counters_read, node_key
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.spec.zones import view
+from variant_ai.core.spec.zones import seen_by
 from variant_ai.testing import check_encoder
 
 VARIANTS = ("crazyhouse", "xiangqi", "shogi", "chess")
@@ -46,7 +46,7 @@ def expected(spec: VariantSpec, side: int, moves: list[int], count: int) -> np.n
     planes = np.zeros((2 * count, board.ranks * board.files), np.float32)
 
     def seen(square: int) -> int:
-        return view(square, side, board.files, board.ranks, board.sides)
+        return seen_by(square, side, board)
 
     for k, move in enumerate(reversed(moves[-count:])):
         if move_kind(move) != DROP:

@@ -11,7 +11,7 @@ from variant_ai.core.inference.interface import Evaluation, Evaluator, ModelInfo
 from variant_ai.core.rules.piece_values import capture_gains, piece_values, square_values
 from variant_ai.core.spec.plane_layout import input_planes
 from variant_ai.core.spec.schema import SPEC_PLANES, VariantSpec
-from variant_ai.core.spec.zones import view
+from variant_ai.core.spec.zones import seen_by
 
 Floats = NDArray[np.float32]
 
@@ -52,7 +52,7 @@ def plane_weights(spec: VariantSpec) -> Floats:
     """Return the value of each square of each input plane for the player to move, [C, H, W]."""
     values, on_squares = piece_values(spec), square_values(spec)
     files, ranks = spec.board.files, spec.board.ranks
-    turned = [view(square, 1, files, ranks, spec.board.sides) for square in range(files * ranks)]
+    turned = [seen_by(square, 1, spec.board) for square in range(files * ranks)]
     planes = input_planes(spec)
     weights = np.zeros((len(planes), files * ranks), np.float32)
     for plane in planes:

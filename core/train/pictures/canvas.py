@@ -22,7 +22,7 @@ from variant_ai.core.draw.layout import Layout
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.zones import view
+from variant_ai.core.spec.zones import seen_by
 from variant_ai.core.system.files import write_whole
 
 if TYPE_CHECKING:
@@ -215,9 +215,8 @@ def _shades(spec: VariantSpec, heat: NDArray[np.floating[Any]], side: int) -> li
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    files, ranks = spec.board.files, spec.board.ranks
     least, span = float(heat.min()), float(np.ptp(heat))
-    seen = [view(square, side, files, ranks, spec.board.sides) for square in range(files * ranks)]
+    seen = [seen_by(square, side, spec.board) for square in range(heat.size)]
     shares = (heat.reshape(-1)[seen] - least) / (span or 1.0)
     oranges = colormaps["Oranges"]
     return [to_hex(oranges(PALEST + (DARKEST - PALEST) * float(share))) for share in shares]

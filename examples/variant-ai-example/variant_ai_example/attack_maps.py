@@ -18,7 +18,7 @@ from variant_ai.core.rules.position import (
     piece_colour,
     piece_type,
 )
-from variant_ai.core.spec.zones import view
+from variant_ai.core.spec.zones import seen_by
 
 MOST_ATTACKS = 4.0
 """Attacks of one square that fill its plane."""
@@ -58,7 +58,7 @@ class AttackMaps(InputEncoder):
 
         def place(square: int) -> tuple[int, int]:
             """(row, column) of a square as the side to move sees it."""
-            return divmod(view(square, mover, board.files, board.ranks, board.sides), board.files)
+            return divmod(seen_by(square, mover, board), board.files)
 
         squares = board.files * board.ranks
         for square, code in enumerate(position[0]["board"][:squares].tolist()):
