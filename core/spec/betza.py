@@ -242,13 +242,12 @@ def _split(text: str, start: int, modifiers: str) -> tuple[set[str], list[tuple[
 
 def _turns(leap: Step) -> list[Step]:
     """All displacements that a leap has by symmetry, clockwise from north."""
-    x, y = leap
-    quarter = [(x, y)] if x == 0 else [(x, y), (y, x)] if x != y else [(x, y)]
+    quarter = [leap, leap[::-1]]
     turned: list[Step] = []
     for _ in range(4):
-        turned += [step for step in quarter if step not in turned]
+        turned += quarter
         quarter = [(dy, -dx) for dx, dy in quarter]
-    return turned
+    return list(dict.fromkeys(turned))
 
 
 def _directed(leap: Step, group: str, compound: bool) -> set[Step]:

@@ -56,19 +56,17 @@ def _inheritable(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     found = {key: _inheritable(value) for key, value in node.items()}
-    for key in ("properties", "additionalProperties"):
-        if isinstance(found.get(key), dict):
-            inner = found[key]
-            is_one = key == "additionalProperties"
-            found[key] = _or_null(inner) if is_one else {k: _or_null(v) for k, v in inner.items()}
+    if "properties" in found:
+        found["properties"] = {key: _or_null(value) for key, value in found["properties"].items()}
+    if isinstance(found.get("additionalProperties"), dict):
+        found["additionalProperties"] = _or_null(found["additionalProperties"])
     if isinstance(found.get("items"), dict):
         found["items"] = {"anyOf": [found["items"], {"const": "inherited"}]}
     return found
 
 
 def _or_null(node: Any) -> Any:
-    options = node.get("anyOf", []) if isinstance(node, dict) else []
-    if not isinstance(node, dict) or {"type": "null"} in options:
+    if {"type": "null"} in node.get("anyOf", []):
         return node
     kept = {key: node[key] for key in ("description", "default") if key in node}
     rest = {key: value for key, value in node.items() if key not in kept}
