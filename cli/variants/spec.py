@@ -107,8 +107,7 @@ def _describe(spec: VariantSpec, given: str) -> dict[str, Any]:
     from variant_ai.core.spec import encoding_hash, rules_hash, spec_hash
     from variant_ai.plugins import registry
 
-    board = spec.board
-    squares = board.files * board.ranks
+    board, squares = spec.board, spec.board.squares
     encoder = Encoder(spec)
     policy = encoder.policy
     planes: list[dict[str, Any]] = [asdict(plane) for plane in encoder.input_planes]
@@ -214,7 +213,7 @@ def _print_described(spec: VariantSpec, shown: dict[str, Any]) -> None:
     click.echo()
     print_table(
         ["plane", "actions", "kind", "meaning", "dx", "dy", "square"],
-        [_policy_row(p, board.files * board.ranks) for p in policy["planes"]],
+        [_policy_row(p, board.squares) for p in policy["planes"]],
         title=f"Policy ({policy['layout']}): {_by(policy['shape'])} = {policy['actions']} actions, "
         f"or {policy['flat_labels']} flat labels",
         right=["plane", "dx", "dy"],

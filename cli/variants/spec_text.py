@@ -239,7 +239,7 @@ def board_drawing(spec: VariantSpec, colour: int) -> str:
 
     board = spec.board
     files, ranks = board.files, board.ranks
-    width = len(str(files * ranks - 1)) + 1
+    width = len(str(board.squares - 1)) + 1
 
     def real(index: int) -> int:
         return seen_by(index, colour, board)

@@ -42,7 +42,7 @@ class Layout:
 
     @classmethod
     def of(cls, spec: VariantSpec, flipped: bool, mirrored: bool = False) -> Layout:
-        kinds = len(spec.hands.order) if spec.hands else 0
+        kinds = len(spec.hand_order)
         return cls(spec.board.files, spec.board.ranks, kinds, flipped, mirrored)
 
     @property

@@ -89,7 +89,7 @@ class SpecPlanes(InputEncoder):
 
 def turn_table(board: Board) -> np.ndarray[tuple[int, int], np.dtype[np.int16]]:
     """Squares as seen in each of the four views (`encoding_tables.py`), int16 [4, squares]."""
-    files, squares = board.files, board.files * board.ranks
+    files, squares = board.files, board.squares
     table = np.zeros((4, squares), np.int16)
     for colour in (0, 1):
         for square in range(squares):
@@ -109,7 +109,7 @@ def compile_input(spec: VariantSpec) -> InputTables:
         raise SpecError(f"input: {len(planes)} planes; the maximum is {MAX_INPUT_PLANES}")
     program = np.zeros(1, INPUT)
     record = program[0]
-    squares = spec.board.files * spec.board.ranks
+    squares = spec.board.squares
     record["planes"], record["squares"] = len(planes), squares
     record["turn"][:, :squares] = turn_table(spec.board)
     record["sides"] = len(spec.castling)
@@ -159,8 +159,8 @@ class _Compiler:
             case "captured":
                 self._count(plane)
             case "hand":
-                assert self.spec.hands is not None and plane.piece is not None
-                record["argument"][index] = self.spec.hands.order.index(plane.piece)
+                assert plane.piece is not None
+                record["argument"][index] = self.spec.hand_order.index(plane.piece)
             case "checks":
                 record["total"][:, index] = max(w.checks or 0 for w in self.spec.rules.wins)
             case "last_moves":

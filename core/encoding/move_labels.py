@@ -79,10 +79,10 @@ class FlatLabels(LabelEncoder):
     def _moves_of(self, colour: int) -> set[Label]:
         """All moves of one player on an empty board, in its own view."""
         spec, board = self.spec, self.spec.board
-        everywhere = frozenset(range(board.files * board.ranks))
+        everywhere = frozenset(range(board.squares))
         found: set[Label] = set()
         todo = self._start_squares(colour)
-        for letter in spec.hands.order if spec.hands else ():
+        for letter in spec.hand_order:
             drop = spec.pieces[letter].drop
             zone = everywhere if drop is True else zone_squares(drop, board) if drop else ()
             todo += [(letter, square) for square in zone]
@@ -182,8 +182,7 @@ class FlatLabels(LabelEncoder):
         if kind == PROMOTE:
             return make_move(origin, target, PROMOTION, self.types.promoted(letter))
         if kind == ONTO:
-            assert self.spec.hands is not None
-            return make_move(0, target, DROP, self.spec.hands.order.index(letter))
+            return make_move(0, target, DROP, self.spec.hand_order.index(letter))
         return make_move(origin, target, PASS_MOVE if kind == PASS else NORMAL)
 
     @cached_property

@@ -58,7 +58,7 @@ class PolicyMap:
         """
         self.spec = spec
         self.planes: tuple[PolicyPlane, ...] = policy_planes(spec, layout)
-        self.squares = spec.board.files * spec.board.ranks
+        self.squares = spec.board.squares
         self.size = len(self.planes) * self.squares
         """Number of actions A; many of them lead off the board or are never legal."""
         if self.size > MAX_ACTIONS:
@@ -128,8 +128,8 @@ class PolicyMap:
         return self.types.promoted(plane.piece)
 
     def _hand(self, plane: PolicyPlane) -> int:
-        assert self.spec.hands is not None and plane.piece is not None
-        return self.spec.hands.order.index(plane.piece)
+        assert plane.piece is not None
+        return self.spec.hand_order.index(plane.piece)
 
     def _add_special_moves(self, record: np.void) -> None:
         """Record the piece types that castle, capture en passant or make double steps: in the policy

@@ -89,8 +89,7 @@ def widen(path: Path, spec: VariantSpec, *, other_rules: bool = False) -> bytes:
     if "net_config" in metadata:
         config = json.loads(metadata["net_config"]) | {"planes": len(sources)}
         if moves != wanted:
-            squares = ours.files * ours.ranks
-            config |= {"policy_planes": len(wanted), "actions": len(wanted) * squares}
+            config |= {"policy_planes": len(wanted), "actions": len(wanted) * ours.squares}
         metadata["net_config"] = config
     write_metadata(model, metadata)
     return serialised(model)
@@ -186,8 +185,7 @@ def _change_policy(
         for name in names
     )
     (policy,) = [value for value in model.graph.output if value.name == "policy"]
-    squares = spec.board.files * spec.board.ranks
-    policy.type.tensor_type.shape.dim[1].dim_value = len(wanted) * squares
+    policy.type.tensor_type.shape.dim[1].dim_value = len(wanted) * spec.board.squares
     return added
 
 

@@ -15,7 +15,7 @@ class Geometry:
     def __init__(self, spec: VariantSpec) -> None:
         self.board = spec.board
         self.files, self.ranks = spec.board.files, spec.board.ranks
-        self.squares = self.files * self.ranks
+        self.squares = spec.board.squares
         self.walls = start_walls(spec)
         self.everywhere = frozenset(range(self.squares)) - self.walls
         self._rays: dict[tuple[int, int, int], tuple[int, ...]] = {}

@@ -42,7 +42,7 @@ class PieceTypes:
 
     def __init__(self, spec: VariantSpec) -> None:
         self.spec = spec
-        hand_order = spec.hands.order if spec.hands else ()
+        hand_order = spec.hand_order
         leaves = spec.hands is not None and spec.hands.captured == "leaves the game"
         returns = "reverts" if spec.hands is None else spec.hands.promoted
         origin_of = {

@@ -364,7 +364,7 @@ def _revert_issues(spec: VariantSpec, hands: Hands) -> Issues:
 def _jumped_squares(spec: VariantSpec, piece: Piece) -> Iterator[int]:
     """Squares, in the player's view, that the piece's double steps jump over."""
     board = spec.board
-    everywhere = frozenset(range(board.files * board.ranks))
+    everywhere = frozenset(range(board.squares))
     zones = [(everywhere, piece.moves)]
     zones += [(zone_squares(zone, board), word) for zone, word in piece.from_.items()]
     for squares, word in zones:

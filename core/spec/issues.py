@@ -63,7 +63,7 @@ def unknown_keys(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Issue
 
 def not_in_hand(spec: VariantSpec, path: Path, letters: Iterable[str]) -> Issues:
     """Check that all letters of a list are pieces that may be in hand."""
-    return unknown_words(path, "piece in hand", letters, spec.hands.order if spec.hands else ())
+    return unknown_words(path, "piece in hand", letters, spec.hand_order)
 
 
 def listed_twice(path: Path, words: Sequence[str], kind: str = "piece") -> Issues:

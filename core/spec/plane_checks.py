@@ -121,7 +121,7 @@ def check_policy(spec: VariantSpec) -> Issues:
     for moves, steps in gaps():
         if steps:
             yield ("policy",), f"the policy cannot express {moves}: {steps}"
-    for letter in spec.hands.order if spec.hands else ():
+    for letter in spec.hand_order:
         if ("drop", 0, 0, letter) not in have:
             yield ("policy",), f"the policy cannot express drops of {letter}"
 
@@ -154,7 +154,7 @@ def _moves_symmetrically(spec: VariantSpec, piece: Piece) -> bool:
     """Return True if on every square the piece has the mirrored moves of the square opposite. Words that
     differ may still give them: `frF` in a left corner and `flF` in a right one."""
     board = spec.board
-    moves = [set(parse_betza(piece.moves)) for _ in range(board.files * board.ranks)]
+    moves = [set(parse_betza(piece.moves)) for _ in range(board.squares)]
     for zone, word in piece.from_.items():
         for square in zone_squares(zone, board):
             moves[square].update(parse_betza(word))

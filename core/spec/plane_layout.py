@@ -266,7 +266,7 @@ def _moves_of_pieces(spec: VariantSpec) -> Iterator[_PolicyRow]:
     for choice in spec.pieces:
         for dx, dy in clockwise(promotions.get(choice, ())):
             yield "promotion", dx, dy, choice
-    for piece_ in spec.hands.order if spec.hands else ():
+    for piece_ in spec.hand_order:
         yield "drop", 0, 0, piece_
 
 
@@ -316,7 +316,7 @@ def promotion_steps(spec: VariantSpec, piece: Piece) -> set[Step]:
         for name, moves in piece.from_.items()
     ]
     steps: set[Step] = set()
-    for square in range(board.files * board.ranks):
+    for square in range(board.squares):
         file, rank = square % board.files, square // board.files
         here = set(everywhere).union(*(extra for where, extra in added if square in where))
         for dx, dy in here - steps:

@@ -62,6 +62,11 @@ class Board(Model):
     )
     zones: dict[str, Zone] = Field(default_factory=dict)
 
+    @property
+    def squares(self) -> int:
+        """Number of squares, walls among them."""
+        return self.files * self.ranks
+
 
 class Promotes(Model):
     """Promotion of a piece into another one."""

@@ -363,3 +363,8 @@ class VariantSpec(Model):
     drawing: Drawing = Drawing()
     training: Training = Training()
     protocols: tuple[Protocol, ...] = ("uci",)
+
+    @property
+    def hand_order(self) -> tuple[str, ...]:
+        """Letters of the pieces that may be in hand; none without `hands:`."""
+        return self.hands.order if self.hands else ()

@@ -58,7 +58,7 @@ class _Check:
 
     def __init__(self, rules: Rules) -> None:
         self.rules, self.spec = rules, rules.spec
-        self.squares = self.spec.board.files * self.spec.board.ranks
+        self.squares = self.spec.board.squares
         self.keys: dict[str, int] = {}
         """Keys by FEN without counters."""
         self.owners: dict[int, tuple[bytes, int]] = {}

@@ -237,7 +237,7 @@ def random_endgame(rules: Rules, rng: random.Random) -> str | None:
     """FEN of a random position with kings and two to eight more pieces of the start position, on
     squares they may stand on; None if 200 attempts give no legal position."""
     spec, types = rules.spec, rules.types
-    files, ranks = spec.board.files, spec.board.ranks
+    board = spec.board
     codes = [code for code in rules.position()["board"][0].tolist() if code]
     royal = [c for c in codes if piece_type(c) == types.royal]
     others = [c for c in codes if piece_type(c) != types.royal]
@@ -248,9 +248,9 @@ def random_endgame(rules: Rules, rng: random.Random) -> str | None:
         position["side"] = rng.randrange(2)
         for code in royal + rng.sample(others, min(len(others), rng.randint(2, 8))):
             within = types.all[piece_type(code)].piece.within
-            squares = range(files * ranks) if within is None else zone_squares(within, spec.board)
+            squares = range(board.squares) if within is None else zone_squares(within, board)
             square = rng.choice(sorted(squares))
-            square = seen_by(square, piece_colour(code), spec.board)
+            square = seen_by(square, piece_colour(code), board)
             position["board"][0, square] = code
         try:
             return rules.fen(rules.position(rules.fen(position)))

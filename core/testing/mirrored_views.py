@@ -58,7 +58,7 @@ def swapped_move(spec: VariantSpec, move: int) -> int:
 def mirrored_position(spec: VariantSpec, position: Position) -> Position:
     """Position with left and right exchanged, for variants without castling; its key is 0."""
     files = spec.board.files
-    return _placed(position, lambda s: mirrored_square(s, files), files * spec.board.ranks)
+    return _placed(position, lambda s: mirrored_square(s, files), spec.board.squares)
 
 
 def mirrored_move(spec: VariantSpec, move: int) -> int:
@@ -73,7 +73,7 @@ def _turn(spec: VariantSpec) -> tuple[Callable[[int], int], int]:
     def turn(square: int) -> int:
         return seen_by(square, 1, board)
 
-    return turn, board.files * board.ranks
+    return turn, board.squares
 
 
 def _placed(position: Position, to: Callable[[int], int], squares: int) -> Position:

@@ -318,7 +318,7 @@ def position_of(game: Game) -> dict[str, Any]:
     outcome = game.outcome()
     moves = [] if outcome else game.legal_moves().tolist()
     king = int(position["kings"][0][game.side])
-    hands = rules.spec.hands
+    kinds = len(rules.spec.hand_order)
     return {
         "fen": game.fen(),
         "turn": game.side,
@@ -328,10 +328,7 @@ def position_of(game: Game) -> dict[str, Any]:
         "check": [square_name(king, rules.spec.board.files)]
         if king >= 0 and rules.in_check(position)
         else [],
-        "hands": [
-            position["hands"][0, colour, : len(hands.order) if hands else 0].tolist()
-            for colour in (0, 1)
-        ],
+        "hands": position["hands"][0, :, :kinds].tolist(),
         "outcome": None
         if outcome is None
         else {"result": outcome.result, "reason": outcome.reason, "detail": outcome.detail},

@@ -147,7 +147,7 @@ class StoreWriter:
         self.notes: list[str] = []
         """Messages for the user, such as on an unfinished shard that was dropped."""
         self._shard_games = shard_games
-        self._squares = spec.board.files * spec.board.ranks
+        self._squares = spec.board.squares
         self._pending: list[form.Pending] = []
         self.mark: Callable[[], Mapping[str, Any]] | None = None
         """Called at every shard and at an interrupt for the state from which `command` can resume."""

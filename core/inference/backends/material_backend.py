@@ -51,17 +51,17 @@ class MaterialEvaluator(Evaluator):
 def plane_weights(spec: VariantSpec) -> Floats:
     """Return the value of each square of each input plane for the player to move, [C, H, W]."""
     values, on_squares = piece_values(spec), square_values(spec)
-    files, ranks = spec.board.files, spec.board.ranks
-    turned = [seen_by(square, 1, spec.board) for square in range(files * ranks)]
+    board = spec.board
+    turned = [seen_by(square, 1, board) for square in range(board.squares)]
     planes = input_planes(spec)
-    weights = np.zeros((len(planes), files * ranks), np.float32)
+    weights = np.zeros((len(planes), board.squares), np.float32)
     for plane in planes:
         if plane.piece is None or plane.item not in ("pieces", "hand"):
             continue
         sign = 1 if plane.who == "me" else -1
         if plane.item == "hand":  # the count, divided by `max`, stands on every square
-            weights[plane.index] = sign * values[plane.piece] * plane.max / (files * ranks)
+            weights[plane.index] = sign * values[plane.piece] * plane.max / board.squares
         else:
             seen = on_squares[plane.piece]
             weights[plane.index] = sign * (seen if plane.who == "me" else seen[turned])
-    return weights.reshape(-1, ranks, files)
+    return weights.reshape(-1, board.ranks, board.files)

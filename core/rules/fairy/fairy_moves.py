@@ -79,7 +79,7 @@ class FairyMoves:
         return (int(name[1:]) - 1) * self.spec.board.files + ord(name[0]) - ord("a")
 
     def _drop(self, piece: str, target: int) -> int:
-        hand = self.spec.hands.order if self.spec.hands else ()
+        hand = self.spec.hand_order
         if piece in hand:
             return make_move(0, target, DROP, hand.index(piece))
         if piece[1:] in hand:

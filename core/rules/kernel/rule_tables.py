@@ -181,11 +181,11 @@ def missing_words(spec: VariantSpec) -> list[str]:
     rights = 2 * len(spec.castling)
     if rights > MAX_RIGHTS:
         missing.append(f"{rights} castling rights (at most {MAX_RIGHTS})")
-    for letter in spec.hands.order if spec.hands else ():
+    for letter in spec.hand_order:
         if letter in royal_letters(spec):
             missing.append(f"a royal piece in hand, {letter}")
-    kinds = len(spec.hands.order) if spec.hands else 0
-    if kinds * spec.board.files * spec.board.ranks > MAX_DROPS:
+    kinds = len(spec.hand_order)
+    if kinds * spec.board.squares > MAX_DROPS:
         missing.append(f"{kinds} kinds in hand on so many squares (at most {MAX_DROPS} drops)")
     for word in ("checks", "reaches"):
         if sum(getattr(win, word) is not None for win in rules.wins) > 1:

@@ -406,8 +406,7 @@ class MoveText:
 
     def drop(self, piece: str, square: str) -> int:
         """Find the drop of a piece (either case; empty: the pawn) on a square."""
-        hands = self.rules.spec.hands
-        order = hands.order if hands else ()
+        order = self.rules.spec.hand_order
         symbol = piece.upper() or "P"
         target = self.square(square)
         turned = symbol not in order and symbol[1:] in order
