@@ -16,6 +16,8 @@ ABOUT = 80
 """Number of functions that a search with a net needs; used until the total is known."""
 FIRST_ESTIMATE = 2.0
 """Seconds of compiling before the remaining time is estimated."""
+PAUSE = 30.0
+"""Seconds between two reports that count at most: in a longer time other work was done."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,12 @@ class _State:
         self.alone = 0
         """Number of functions that this process compiled without help."""
         self.latest: Progress | None = None
-        self.first: tuple[float, int] | None = None
-        """Time of the first report, and the number of functions done by then."""
+        self.before: int | None = None
+        """Number of functions done by the first report; None before it."""
+        self.reported = 0.0
+        """Time of the last report."""
+        self.spent = 0.0
+        """Seconds of compiling since the first report."""
 
 
 _state = _State()
@@ -70,12 +76,14 @@ def begins() -> None:
 def report(done: int, total: int) -> None:
     """Report the number of functions that all processes have compiled, and of all functions."""
     now = time.monotonic()
-    if _state.first is None:
-        _state.first = (now, done)
-    began, before = _state.first
+    if _state.before is None:
+        _state.before = done
+    else:
+        _state.spent += min(now - _state.reported, PAUSE)
+    _state.reported = now
     left = None
-    if now - began >= FIRST_ESTIMATE and done > before:
-        left = (total - done) * (now - began) / (done - before)
+    if _state.spent >= FIRST_ESTIMATE and done > _state.before:
+        left = (total - done) * _state.spent / (done - _state.before)
     _publish(Progress(done, total, left))
 
 
@@ -92,7 +100,7 @@ def latest() -> Progress | None:
 
 def is_shared() -> bool:
     """Return True once other processes have compiled for this one."""
-    return _state.first is not None
+    return _state.before is not None
 
 
 class Announcer:

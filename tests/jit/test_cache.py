@@ -21,6 +21,7 @@ from variant_ai.core.rules.kernel import movegen, play_move
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.perft import count_in_kernel
 from variant_ai.core.spec import builtin_specs, load_spec
+from variant_ai.core.system import compilation_progress
 from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
 from variant_ai.core.system.compilation_progress import Announcer, Progress
 
@@ -419,3 +420,17 @@ def test_without_any_folder_the_message_names_those_that_were_tried(
     monkeypatch.setattr(cache.tempfile, "mkdtemp", nowhere)
     with pytest.raises(VariantAIError, match=r"file.cache.kernels; name one in VARIANT_AI_CACHE"):
         cache.code_folder.__wrapped__(KERNEL)
+
+
+def test_the_time_left_does_not_count_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a training between two functions that are compiled."""
+    state = compilation_progress._State()
+    monkeypatch.setattr(compilation_progress, "_state", state)
+    left = []
+    for now, done in [(0.0, 10), (5.0, 11), (5000.0, 11), (5005.0, 12)]:
+        monkeypatch.setattr(compilation_progress.time, "monotonic", lambda now=now: now)
+        compilation_progress.report(done, 20)
+        assert state.latest is not None
+        left.append(state.latest.seconds_left)
+    assert left[:2] == [None, 45.0]
+    assert left[3] is not None and left[3] <= 8 * (5 + compilation_progress.PAUSE + 5) / 2
