@@ -423,7 +423,7 @@ def test_without_any_folder_the_message_names_those_that_were_tried(
 
 
 def test_the_time_left_does_not_count_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a training between two functions that are compiled."""
+    """Estimate from the compilation alone, not from a training between two functions."""
     state = compilation_progress._State()
     monkeypatch.setattr(compilation_progress, "_state", state)
     left = []
