@@ -26,7 +26,6 @@ def edges(visits: list[int], mates: list[int] | None = None) -> Edges:
         draws=none,
         mates=np.array(mates or [0] * n, np.int64),
         children=none.astype(np.int32),
-        closes=none.astype(bool),
     )
 
 
