@@ -147,11 +147,9 @@ def _example(path: tuple[str | int, ...]) -> str:
 
 def _faults(error: ValidationError) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """Path of each wrong word, its value as ` = VALUE` ("" if it is missing), and what is wrong."""
-    expected: dict[tuple[str | int, ...], str] = {}
-    given: dict[tuple[str | int, ...], str] = {}
+    found: dict[tuple[str | int, ...], tuple[str, str]] = {}
     for fault in error.errors():
-        path, reason = fault["loc"], reason_of(fault)
-        given[path] = f" = {fault['input']!r}"
+        path, given, reason = fault["loc"], f" = {fault['input']!r}", reason_of(fault)
         if fault["type"] == "extra_forbidden":
             if guess := _similar_word(path):
                 reason += f"; did you mean {guess!r}?"
@@ -159,15 +157,13 @@ def _faults(error: ValidationError) -> Iterator[tuple[tuple[str | int, ...], str
             reason = f"a list is expected{_example(path)}"
         elif fault["type"] == "missing" and isinstance(path[-1], int):  # of a pair
             path = path[:-1]
-            given[path] = f" = {fault['input']!r}"
             reason = f"more values are expected{_example(path)}"
         elif fault["type"] == "missing":
-            given[path] = ""
-        elif path[-1] in ("int", "bool"):  # a type of several that would be accepted
+            given = ""
+        elif path[-1] in ("int", "bool"):  # pydantic names each type of a word that may have several
             path = path[:-1]
-            given[path] = f" = {fault['input']!r}"
-            if path in expected:
-                reason = f"{expected[path].removesuffix(' is expected')}, or {reason}"
-        expected[path] = reason
-    for path, reason in expected.items():
-        yield path, given[path], reason
+            if path in found:
+                reason = f"{found[path][1].removesuffix(' is expected')}, or {reason}"
+        found[path] = given, reason
+    for path, (given, reason) in found.items():
+        yield path, given, reason

@@ -16,8 +16,8 @@ ABOUT = 80
 """Number of functions that a search with a net needs; used until the total is known."""
 FIRST_ESTIMATE = 2.0
 """Seconds of compiling before the remaining time is estimated."""
-PAUSE = 30.0
-"""Seconds between two reports that count at most: in a longer time other work was done."""
+LONGEST_GAP = 30.0
+"""Most seconds between two reports that count as compiling; the rest was other work."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def report(done: int, total: int) -> None:
     if _state.before is None:
         _state.before = done
     else:
-        _state.spent += min(now - _state.reported, PAUSE)
+        _state.spent += min(now - _state.reported, LONGEST_GAP)
     _state.reported = now
     left = None
     if _state.spent >= FIRST_ESTIMATE and done > _state.before:

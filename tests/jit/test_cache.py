@@ -433,4 +433,4 @@ def test_the_time_left_does_not_count_other_work(monkeypatch: pytest.MonkeyPatch
         assert state.latest is not None
         left.append(state.latest.seconds_left)
     assert left[:2] == [None, 45.0]
-    assert left[3] is not None and left[3] <= 8 * (5 + compilation_progress.PAUSE + 5) / 2
+    assert left[3] is not None and left[3] <= 8 * (5 + compilation_progress.LONGEST_GAP + 5) / 2
