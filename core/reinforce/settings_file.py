@@ -160,7 +160,10 @@ def _faults(error: ValidationError) -> Iterator[tuple[tuple[str | int, ...], str
             reason = f"more values are expected{_example(path)}"
         elif fault["type"] == "missing":
             given = ""
-        elif path[-1] in ("int", "bool"):  # pydantic names each type of a word that may have several
+        elif path[-1] in (
+            "int",
+            "bool",
+        ):  # pydantic names each type of a word that may have several
             path = path[:-1]
             if path in found:
                 reason = f"{found[path][1].removesuffix(' is expected')}, or {reason}"
