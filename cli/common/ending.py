@@ -36,7 +36,7 @@ def reported_errors() -> Iterator[None]:
 
     With `VARIANT_AI_DEBUG=1` they keep their traceback.
     """
-    from variant_ai.core.errors import SpecError, VariantAIError
+    from variant_ai.core.errors import SettingError, SpecError, VariantAIError
     from variant_ai.core.system.missing_packages import missing_packages_explained
 
     if os.environ.get("VARIANT_AI_DEBUG"):
@@ -45,7 +45,7 @@ def reported_errors() -> Iterator[None]:
     try:
         with missing_packages_explained():
             yield
-    except SpecError as error:  # several problems are on several lines
+    except (SettingError, SpecError) as error:  # several problems are on several lines
         raise CommandError(str(error).replace("\n", "; ")) from error
     except VariantAIError as error:
         raise CommandError(str(error)) from error

@@ -304,6 +304,14 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path, begun: str) -> None:
     assert ReinforceFolder(folder).state().generation == 1
 
 
+def test_several_wrong_words_of_a_file_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("search:\n  nodes: 0\nseed: x\n", encoding="utf-8")
+    result = reinforce("-V", "dobutsu", "--settings", path, "--run", tmp_path / "a")
+    assert "s.yaml:3:1: seed = 'x': a whole number is expected; " in result.stderr
+    assert "s.yaml:2:3: search.nodes = 0: at least 1 is expected" in result.stderr
+
+
 def test_a_second_ctrl_c_says_how_to_go_on_too(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(run: Reinforcement) -> bool:
         raise KeyboardInterrupt
