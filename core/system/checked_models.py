@@ -42,7 +42,7 @@ UNKNOWN_WORD, MISSING = "there is no such word", "a value is needed"
 
 
 def reason_of(fault: ErrorDetails) -> str:
-    """Explain why a value was refused: `a whole number is expected`."""
+    """Explain why a value is wrong: `a whole number is expected`."""
     kind = fault["type"]
     if kind == "extra_forbidden":
         return UNKNOWN_WORD
@@ -62,7 +62,7 @@ def reason_of(fault: ErrorDetails) -> str:
 
 
 def first_fault(error: ValidationError) -> tuple[str, str, object]:
-    """Return the path of the first wrong value, as `board.files` (empty: the whole), why it was refused,
+    """Return the path of the first wrong value, as `board.files` (empty: the whole), why it is wrong,
     and the value."""
     fault = error.errors(include_url=False)[0]
     return ".".join(map(str, fault["loc"])), reason_of(fault), fault["input"]
