@@ -416,7 +416,7 @@ def test_killed_experiment_goes_on(home: Path, tmp_path: Path) -> None:
     """Killed in its second arm, with the training under way: the first arm is not run again, the
     second goes on from its checkpoint."""
     out = tmp_path / "out"
-    text = TEXT.replace("{steps: 60}", "{steps: 300}").replace("measure: {all games: games}\n", "")
+    text = TEXT.replace("{steps: 60}", "{steps: 150}").replace("measure: {all games: games}\n", "")
     (out / "light").mkdir(parents=True)  # as if it was finished: no training is shorter
     for name in ("config.json", "results.json"):
         (out / "light" / name).write_text('{"steps": 3}')
@@ -448,7 +448,7 @@ def test_killed_experiment_goes_on(home: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert (out / "light" / "results.json").stat().st_mtime_ns == first
     rows = json.loads(result.stdout)["rows"]
-    assert [row["steps"] for row in rows] == ["3", "300"]
+    assert [row["steps"] for row in rows] == ["3", "150"]
     page = (out / "report.md").read_text()
     assert "![Learning curves of the arms](curves.png)" in page
     assert "games.store (" in page

@@ -105,7 +105,7 @@ def test_callees_come_before_their_callers(kernels: list[parallel_compilation.Ta
 
 
 @jitted
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_empty_cache_is_filled_once_and_for_all(tmp_path: Path) -> None:
     environ = {**os.environ, FOLDER_VARIABLE: str(tmp_path)}
     subprocess.run([sys.executable, "-c", COMPILE_ALL], env=environ, check=True)

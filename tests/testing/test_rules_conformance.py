@@ -100,7 +100,10 @@ def test_rules_that_make_another_game_of_a_named_variant(
 ) -> None:
     spec = load_spec(builtin_specs()["chess"])
     wrong = spec.model_copy(update={"rules": spec.rules.model_copy(update=words)})
-    report = check_rules(wrong, 4_000, seed=1, isolated=False)
+    # one step from mate: games from the start seldom get there
+    report = check_rules(
+        wrong, 4_000, 1, isolated=False, starts=("7k/5Q2/6K1/8/8/8/8/8 w - - 0 1",)
+    )
     assert found in report.first_difference
 
 
