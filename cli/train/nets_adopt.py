@@ -132,7 +132,10 @@ def _legal_share(path: Path, spec: VariantSpec) -> float:
 )
 @output_option("The file to write.")
 @replace_option
-def widen(net: str, variant: str, other_rules: bool, output: Path, replace: bool) -> None:
+@json_option
+def widen(
+    net: str, variant: str, other_rules: bool, output: Path, replace: bool, as_json: bool
+) -> None:
     """Give a net the input planes of another spec, with weights of zero for those that it never saw.
 
     NET is an ONNX file, a run folder, or the name of a variant for the net that comes with it (`packaged`:
@@ -161,6 +164,11 @@ def widen(net: str, variant: str, other_rules: bool, output: Path, replace: bool
     source = find_model_file(source).path
     write_onnx(widened(source, spec, other_rules=other_rules), output)
     left_out, new = differences(source, spec)
+    if as_json:
+        print_json(
+            {"file": str(output), "net": str(source), "new_planes": new, "left_out": left_out}
+        )
+        return
     if left_out:
         note(f"the spec does not have these planes of the net: {', '.join(left_out)}")
     print_facts(

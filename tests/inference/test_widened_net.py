@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -63,6 +64,9 @@ def test_it_returns_the_same_numbers(tmp_path: Path, source: str) -> None:
     np.testing.assert_allclose(one.value, other.value, atol=1e-6)
     np.testing.assert_allclose(one.policy, other.policy, atol=1e-4)
     assert CliRunner().invoke(cli, command).exit_code == 1  # it overwrites nothing
+    facts = json.loads(CliRunner().invoke(cli, [*command, "--replace", "--json"]).stdout)
+    assert facts["file"] == str(wider) and facts["left_out"] == []
+    assert len(facts["new_planes"]) == Encoder(spec).shape[0] - Encoder(old).shape[0]
 
 
 def test_training_goes_on_from_it(tmp_path: Path) -> None:

@@ -155,6 +155,12 @@ def test_ladder_and_resignations_are_shown(tmp_path: Path, rules: Rules) -> None
     assert (tmp_path / "pictures" / "ladder.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_title_is_the_variant_also_of_a_spec_in_a_file(tmp_path: Path, rules: Rules) -> None:
+    write_run(tmp_path, rules, 0, variant="specs/mine.yaml")
+    text = write_reinforce_report(tmp_path, rules).read_text("utf-8")
+    assert f"{VARIANT}: report of a run of self-play" in text
+
+
 def test_a_folder_without_a_run_is_rejected(tmp_path: Path, rules: Rules) -> None:
     with pytest.raises(DataError, match=r"settings\.yaml"):
         write_reinforce_report(tmp_path, rules)

@@ -91,7 +91,7 @@ def write_reinforce_report(run: Path, rules: Rules, *, out: Path | None = None) 
         f"{counted(state.generation, 'generation')}, {counted(state.games, 'game')}, "
         f"{counted(state.positions, 'position')}; run directory {run.resolve().name}."
     )
-    title = f"{settings.variant}: report of a run of self-play"
+    title = f"{rules.spec.variant}: report of a run of self-play"
     return write_page(run, title, subtitle, chapters, out)
 
 
