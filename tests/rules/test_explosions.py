@@ -58,6 +58,7 @@ def random_fen(chance: random.Random) -> str:
     return f"{rows} {chance.choice('wb')} {rights or '-'} - 0 1"
 
 
+@pytest.mark.slow
 def test_moves_checks_and_boards_are_those_of_pyffish(atomic: KernelRules) -> None:
     pyffish = pytest.importorskip("pyffish")
     chance, compared, touching = random.Random(7), 0, 0

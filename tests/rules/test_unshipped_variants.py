@@ -556,6 +556,7 @@ ENDGAMES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["makruk", "cambodian", "asean"])
 def test_moves_are_counted_as_in_fairy_stockfish(rule: str) -> None:
     """Limits and clocks, which FENs show, and the draws by them."""
