@@ -13,6 +13,7 @@ LONG_WIN = "2bak4/4a4/3cb4/p8/8p/4n4/P3r3P/2R1C1R2/4r4/3K5 b - - 0 1"
 """Xiangqi: the first win proven is not the shortest."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [("crazyhouse",), ("xiangqi", LONG_WIN), ("atomic on fairy",)],
