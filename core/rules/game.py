@@ -13,6 +13,7 @@ must therefore use the outcome of a `Game`, never that of a position.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -77,15 +78,16 @@ class Game:
     def copy(self, rules: Rules | None = None) -> Game:
         """Return an independent game with the same moves. rules: those of another spec of the same
         game, whose positions then hold what that spec's planes show."""
-        copy = Game(rules or self.rules, self.rules.fen(self.positions[0]), judge=self.judge)
-        if copy.rules is self.rules:  # positions do not change: both games may have the same ones
-            copy.moves = self.moves.copy()
-            copy.positions = self.positions.copy()
-            copy._seen = {key: seen.copy() for key, seen in self._seen.items()}
-            return copy
+        if rules is None or rules is self.rules:
+            same = copy.copy(self)
+            same.moves = self.moves.copy()
+            same.positions = self.positions.copy()  # they do not change: both games may have them
+            same._seen = {key: seen.copy() for key, seen in self._seen.items()}
+            return same
+        game = Game(rules, self.rules.fen(self.positions[0]), judge=self.judge)
         for move in self.moves:
-            copy.push(move)
-        return copy
+            game.push(move)
+        return game
 
     @cached_property
     def start_fen(self) -> str | None:

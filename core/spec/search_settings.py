@@ -63,13 +63,6 @@ class SearchSettings:
         bounds=(0, 1000),
         option="Batch_Growth",
     )
-    threads: int = _setting(
-        0,
-        "threads of the evaluator; 0: the evaluator chooses. The tree itself uses one thread",
-        bounds=(0, 1024),
-        unit="threads",
-        source="[Xiangqi-thesis] table 7.1: 4",
-    )
     memory_mb: int = _setting(
         512,
         "memory of the search tree in MB; the search ends when it is full",

@@ -12,6 +12,7 @@ Moves are UCI text: `e2e4`, `P@e4`, ranks from 1. Values and scores are those of
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import queue
 import threading
@@ -141,9 +142,9 @@ class Position:
 
     def copy(self) -> Position:
         """Return an independent copy."""
-        copy = Position(self.spec)
-        copy.game = self.game.copy()
-        return copy
+        same = copy.copy(self)
+        same.game = self.game.copy()
+        return same
 
     def text(self, *, flipped: bool = False) -> str:
         """Return a text drawing of the board."""
@@ -228,13 +229,18 @@ class Engine(Closing):
         self._release = weakref.finalize(self, self.search.close)
         self._release.atexit = False
         self._lock = threading.Lock()
+        self._net_is_open = True
 
     def close(self) -> None:
         """Release the threads of the search, and the net."""
         self.search.stop()
-        was_open = self._release.alive
         self._release()
-        if was_open and not self._lock.locked():  # an open stream still uses the net
+        self._close_unused_net()
+
+    def _close_unused_net(self) -> None:
+        """Close the net of a closed engine, once. An open stream still uses it, and closes it at its end."""
+        if self._net_is_open and not self._lock.locked():
+            self._net_is_open = False
             self.evaluator.close()
 
     @contextlib.contextmanager
@@ -250,6 +256,8 @@ class Engine(Closing):
             yield
         finally:
             self._lock.release()
+            if not self._release.alive:
+                self._close_unused_net()
 
     def _require_open(self) -> None:
         if not self._release.alive:
@@ -295,8 +303,15 @@ class Engine(Closing):
         from variant_ai.core.search.move.limits import Limits
 
         _require_lines(multipv)
+        self._require(position)
         endless = nodes is None and movetime is None
         limits = Limits(nodes=nodes, movetime=movetime, infinite=endless)
+        return self._streamed(position, limits, multipv, interval)
+
+    def _streamed(
+        self, position: Position, limits: Limits, multipv: int, interval: float
+    ) -> Iterator[Analysis]:
+        """Search from the first `next` on, as `stream` describes."""
         with self._in_use():
             yield from self._reports(self._set(position), limits, multipv, interval)
 

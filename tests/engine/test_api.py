@@ -14,6 +14,7 @@ import variant_ai
 from variant_ai import Engine, Position, api
 from variant_ai.core.errors import MoveError, SettingError, VariantAIError
 from variant_ai.core.spec import builtin_specs
+from variant_ai.core.spec.search_settings import SEARCH_SETTINGS
 
 
 @pytest.fixture(scope="module")
@@ -174,11 +175,32 @@ def test_an_open_stream_has_the_engine_for_itself() -> None:
         engine.analyse(start, nodes=9)
 
 
+def test_an_open_stream_closes_the_net_of_a_closed_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, closed = Engine("dobutsu", evaluator="uniform"), []
+    monkeypatch.setattr(engine.evaluator, "close", lambda: closed.append(True))
+    stream = engine.stream(Position("dobutsu"), interval=0.01)
+    next(stream)
+    engine.close()
+    assert not closed
+    stream.close()
+    with pytest.raises(VariantAIError, match="this engine was closed"):
+        engine.analyse(Position("dobutsu"), nodes=9)
+    engine.close()
+    assert closed == [True]
+
+
+def test_every_search_setting_can_be_given() -> None:
+    """None has the name of another argument."""
+    known = {row.name: row.default for row in SEARCH_SETTINGS.values()}
+    with Engine("dobutsu", evaluator="uniform", threads=1, **known) as engine:
+        assert vars(engine.params).items() >= known.items()
+
+
 @pytest.mark.parametrize("lines", [0, -3, 1.5])
 def test_numbers_of_lines_are_checked(engine: Engine, lines: int) -> None:
     start = Position("crazyhouse")
-    for call in (engine.analyse, engine.stream):
+    for call in (engine.analyse, engine.stream):  # at once, not when the loop begins
         with pytest.raises(SettingError, match=f"multipv = {lines}: must be"):
-            list(call(start, nodes=9, multipv=lines))  # type: ignore[operator]
+            call(start, nodes=9, multipv=lines)  # type: ignore[operator]
     with pytest.raises(SettingError, match="limit mate = 0"):
         engine.analyse(start, mate=0)

@@ -156,8 +156,8 @@ NO_EFFECT = "Accepted, without effect"
 
 _FIRST = (
     # --- set by every client -------------------------------------------------------------------
-    replace(search_option("threads"), about="Threads of the evaluator, at most one for each processor; "
-            "0: the evaluator chooses. The tree itself uses one thread"),
+    _spin("Threads", 0, 0, 1024, "Threads of the evaluator, at most one for each processor; "
+          "0: the evaluator chooses. The tree itself uses one thread"),
     replace(search_option("memory_mb"), ucci=False),
     Option("Clear Hash", "button", about="Forget the search tree", ucci=False),
     _check("Ponder", False, "Informs that the client will send `go ponder`; the engine ponders only "
