@@ -19,8 +19,8 @@ from variant_ai.cli.common.console import note
 from variant_ai.cli.common.ending import run_script
 from variant_ai.core.arena.games.openings import played_out, sampled_from_store
 from variant_ai.core.data.store.game_store import Store
-from variant_ai.core.engine.packaged_nets import first_file
 from variant_ai.core.errors import DataError, SettingError
+from variant_ai.core.inference.packaged_nets import first_file
 from variant_ai.core.search.forest.forest_search import ForestSearch, ForestSettings
 from variant_ai.core.search.forest.position_searches import analyse_many
 from variant_ai.core.search.settings import SearchParams

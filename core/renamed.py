@@ -62,6 +62,7 @@ _MOVED = (
         "known_answers=int8_check saturation=int8_check",
     ),
     ("core.inference", "core.system", "folders=cache_folders"),
+    ("core.engine", "core.inference", "models=packaged_nets packaged_nets"),
     (
         "core.inference",
         "core.inference.backends",
@@ -151,7 +152,7 @@ _MOVED = (
     (
         "core.engine",
         "core.engine",
-        "player=engine models=packaged_nets workshop=engine_builder table=current_game lines=line_io replay=protocol_log service=json_service",
+        "player=engine workshop=engine_builder table=current_game lines=line_io replay=protocol_log service=json_service",
     ),
     (
         "core.engine",

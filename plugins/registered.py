@@ -251,13 +251,13 @@ class Registry(PluginHost):
     def net(self, spec: VariantSpec, named: Path) -> Path:
         """The net that is named; `packaged` is the one that comes with the variant. Raises DataError
         if none does."""
-        from variant_ai.core.engine.packaged_nets import named_net
+        from variant_ai.core.inference.packaged_nets import named_net
 
         return named_net(named, spec.variant, self.net_paths(spec))
 
     def net_paths(self, spec: VariantSpec) -> list[Path]:
         """Paths of the net that comes with a variant; the first that exists counts."""
-        from variant_ai.core.engine.packaged_nets import packaged_net_paths
+        from variant_ai.core.inference.packaged_nets import packaged_net_paths
 
         entry = self.entry_of(spec)
         if entry is None:
@@ -275,12 +275,12 @@ class Registry(PluginHost):
     ) -> Evaluator:
         """`evaluator` with a net, by default the one that comes with the variant. If there is none,
         `auto` counts the pieces (`best_without_net`), and `warn` gets a sentence."""
-        from variant_ai.core.engine.packaged_nets import first_file
         from variant_ai.core.inference.choosing.evaluator_factory import (
             AUTO,
             WITHOUT_NET,
             best_without_net,
         )
+        from variant_ai.core.inference.packaged_nets import first_file
 
         if model is None and evaluator not in WITHOUT_NET:
             looked = self.net_paths(spec)

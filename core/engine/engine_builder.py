@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from variant_ai.core.engine.packaged_nets import engine_net
 from variant_ai.core.errors import VariantAIError
+from variant_ai.core.inference.packaged_nets import engine_net
 from variant_ai.core.spec.catalogue import SpecNames, home_path, spec_names
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ SETTINGS = np.dtype(
         ("check_loses", "i1"),
         ("chase_loses", "i1"),
         ("idle", "i1"),  # IDLE_DRAW, IDLE_FIRST_LOSES, IDLE_MOVER_LOSES
-        # selection by the improved policy, `improved_policy.py`; off in matches and analysis
+        # selection by the improved policy, `tree/selection.py`; off in matches and analysis
         ("improved", "i1"),
         ("minmax", "i1"),
         ("visit_offset", "f8"),

@@ -15,8 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from variant_ai.core.engine.packaged_nets import first_file
 from variant_ai.core.errors import DataError, MoveError, UnknownNameError, VariantAIError
+from variant_ai.core.inference.packaged_nets import first_file
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import PASS, move_kind
 from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled

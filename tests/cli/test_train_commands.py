@@ -534,7 +534,7 @@ class TestWrongInput:
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
-            "variant_ai.core.engine.packaged_nets.packaged_net_paths",
+            "variant_ai.core.inference.packaged_nets.packaged_net_paths",
             lambda *_: [folder / "none.onnx"],
         )
         said = complaint("train", "-V", "xiangqi", "--from", "packaged")

@@ -169,7 +169,7 @@ class GeneratedGames(Closing):
 
     @property
     def done(self) -> Mapping[int, Ended]:
-        """The games that have ended by now, by their numbers from 0."""
+        """The games that have ended so far, by their numbers from 0."""
         return _GamesOnDisk(dict(self._offsets), self._read)
 
     def close(self) -> None:

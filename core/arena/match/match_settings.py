@@ -65,7 +65,7 @@ class MatchSettings(MoveLimits):
     title: str = ""
     """Title of the table."""
     notes: tuple[str, ...] = ()
-    """Paragraphs for the table's page."""
+    """Paragraphs above the table."""
     needs: str = ""
     """Source of nets, openings and programs, printed if one is missing."""
     small: dict[str, Any] = Field(default_factory=dict)

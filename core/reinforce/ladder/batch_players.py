@@ -54,7 +54,7 @@ class BatchPlayer(ABC):
 
     @abstractmethod
     def step(self) -> Chosen:
-        """Think on, and return the moves chosen by now; possibly none, while there are questions."""
+        """Think on, and return the moves chosen so far; possibly none, while there are questions."""
 
     def close(self) -> None:  # noqa: B027 (most have nothing to release)
         """Release what the search holds. The evaluator belongs to the caller and stays open."""

@@ -3,7 +3,7 @@ played and the policy target.
 
 Gumbel ([Gumbel] sections 2 to 4): the moves with the greatest g + logit are compared by sequential
 halving; played is the greatest g + logit + sigma(q) among the most visited; the target is pi'
-(`improved_policy.py`). PUCT ([KataGo]): Dirichlet noise on the priors, forced playouts, and a target
+(`tree/selection.py`). PUCT ([KataGo]): Dirichlet noise on the priors, forced playouts, and a target
 of the visits without those that were forced.
 
 Visits that end at once (the end of the game, a repetition, a proven move) count as visits.
@@ -20,12 +20,6 @@ from variant_ai.core.jit import Number, borrowing
 from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.forest.forest_arrays import Choice, Forest
-from variant_ai.core.search.forest.improved_policy import (
-    improved_policy,
-    is_lost,
-    sigma_terms,
-    value_or,
-)
 from variant_ai.core.search.forest.random_numbers import gamma, gumbel, uniform
 from variant_ai.core.search.tree.nodes import (
     LOST,
@@ -43,7 +37,11 @@ from variant_ai.core.search.tree.selection import (
     NO_EDGE,
     edge_value,
     exploration_factor,
+    improved_policy,
+    is_lost,
     select_edge,
+    sigma_terms,
+    value_or,
 )
 
 

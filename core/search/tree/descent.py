@@ -21,7 +21,6 @@ from variant_ai.core.jit.functions import prefetch
 from variant_ai.core.rules.kernel.play_move import count_given_check, play_into, replay_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.search.compiled_settings import CATCH_UP, Q_EPSILON, Settings
-from variant_ai.core.search.forest.improved_policy import select_improved
 from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up
 from variant_ai.core.search.tree.growth import find_or_make, link
 from variant_ai.core.search.tree.look_ahead.by_checks import is_due, prove_by_checks
@@ -51,7 +50,7 @@ from variant_ai.core.search.tree.repetition import (
     idle_verdict,
     verdict_index,
 )
-from variant_ai.core.search.tree.selection import NO_EDGE, select_edge
+from variant_ai.core.search.tree.selection import NO_EDGE, select_edge, select_improved
 from variant_ai.core.search.tree.working_memory import Descent, Scratch
 
 LEAF, COLLISION, DONE, FULL, NEEDS_JUDGE, STUCK = range(6)
