@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.engine.answers import Answer, infos_of
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from variant_ai.core.engine.current_game import CurrentGame, LazyChaseJudge
     from variant_ai.core.engine.engine_builder import EngineBuilder
     from variant_ai.core.inference import Evaluator
+    from variant_ai.core.rules.game import Game
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.search.interface import BaseSearch
     from variant_ai.core.search.move.clock import TimeManager
@@ -296,10 +298,13 @@ class Engine:
             policy, last = loading_deadlines(task, manager, self.signals)
             return policy if self._ranked[0] == key or self._is_net_free else last
 
-        return self._loader.load(self._ready_search, until, task.number)
+        # a copy: the client may set another position while the net still looks at this one
+        make = partial(self._ready_search, self.game().game.copy())
+        return self._loader.load(make, until, task.number)
 
-    def _ready_search(self) -> BaseSearch:
-        """The search of the current settings, compiled and warmed up."""
+    def _ready_search(self, game: Game | None = None) -> BaseSearch:
+        """The search of the current settings, compiled and warmed up. game: the net ranks the moves of its
+        position meanwhile; None: the current game."""
         from variant_ai.core.search.settings import SearchParams
 
         self._loader.finish()
@@ -321,14 +326,15 @@ class Engine:
             self._search.judge_chases(self._judge is not None and self._judge.is_loaded)
             self._search_settings = chosen_set, overrides
         if not self._is_warm:
-            self._rank_moves()
+            game = self.game().game if game is None else game
+            self._rank_moves(game)
             self._is_net_free = True
             self.builder.compile_search()
             with self._net_lock:
                 self._is_net_free = False
             self._search.warm_up()
             self._look_seconds = math.inf
-            self._rank_moves()  # how long it takes once all is warm
+            self._rank_moves(game)  # how long it takes once all is warm
             self._is_warm = True
         return self._search
 
@@ -384,19 +390,19 @@ class Engine:
         manager.early_stop = options.is_on("Allow_Early_Stopping")
         return manager
 
-    def _rank_moves(self) -> list[int]:
+    def _rank_moves(self, game: Game) -> list[int]:
         """The legal moves in the order of the net's policy, unsorted without a net."""
         from variant_ai.core.search.net_answers import answer_of
 
-        current, search, evaluator = self.game(), self._search, self._evaluator
-        moves: list[int] = current.game.legal_moves().tolist()
+        search, evaluator = self._search, self._evaluator
+        moves: list[int] = game.legal_moves().tolist()
         if search is None or evaluator is None or not evaluator.ranks_moves or not moves:
             return moves
         began = time.perf_counter()
-        shares = answer_of(search, current.game).shares()
+        shares = answer_of(search, game).shares()
         self._look_seconds = min(self._look_seconds, time.perf_counter() - began)
         ranked = sorted(moves, key=lambda move: -shares[move])
-        self._ranked = (current.key, ranked)
+        self._ranked = (int(game.position["key"][0]), ranked)
         return ranked
 
     def _ranked_moves(self, *, may_evaluate: bool) -> list[int]:
@@ -405,7 +411,7 @@ class Engine:
         key, ranked = self._ranked
         if key == self.game().key:
             return ranked
-        return self._rank_moves() if may_evaluate else []
+        return self._rank_moves(self.game().game) if may_evaluate else []
 
     def _drop_search(self) -> None:
         self._loader.finish()

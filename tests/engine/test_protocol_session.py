@@ -347,6 +347,41 @@ def test_a_stop_while_the_search_is_loading_is_answered_at_once(go: str) -> None
         builder.may_load.set()
 
 
+def test_a_position_that_comes_while_the_net_looks_does_not_end_the_loading() -> None:
+    """Otherwise the next `go` would load without a look at its clock or at `stop`."""
+    looks, may_answer = threading.Event(), threading.Event()
+
+    class SlowNet(PrefersLastMove):
+        def evaluate(self, planes: NDArray[np.float32]) -> Evaluation:
+            looks.set()
+            may_answer.wait(60)
+            return super().evaluate(planes)
+
+    class SlowBuilder(LoadingBuilder):
+        def evaluator(
+            self, spec: VariantSpec, settings: Mapping[str, Any], say: Callable[[str], None]
+        ) -> Evaluator:
+            return SlowNet(super().evaluator(spec, settings, say))
+
+    builder = SlowBuilder()
+    with hello(builder=builder) as client:
+        client.send("position startpos", "go infinite")
+        assert looks.wait(60)
+        client.ask("stop", until="bestmove")
+        client.send("position startpos moves e2e4")
+        client.send("d")
+        while not client.line().startswith("info string fen"):
+            pass  # once it comes, the position is set
+        may_answer.set()
+        time.sleep(0.2)
+        client.send("go infinite")
+        time.sleep(0.1)
+        began = time.monotonic()
+        client.ask("stop", until="bestmove")
+        assert time.monotonic() - began < 20.0, "loading would take 60"
+        builder.may_load.set()
+
+
 def test_a_ponder_hit_while_the_search_is_loading_starts_the_clock() -> None:
     builder = LoadingBuilder()
     with hello(builder=builder) as client:
