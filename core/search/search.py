@@ -308,7 +308,8 @@ class Search(BaseSearch):
 
     def _shorten(self, limits: Limits, deadline: float | None) -> None:
         """Search for a shorter win than the one proven, which need not be the shortest."""
-        patient = limits.infinite or limits.mate is not None
+        counted = limits.visits is not None or limits.evaluations is not None
+        patient = limits.infinite or (limits.mate is not None and not counted)
         positions = POSITIONS * (PATIENT if patient else 1)
         found = self.tree.shorten(
             positions, self._allowed, partial(self._pipeline.goes_on, deadline)

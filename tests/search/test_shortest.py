@@ -12,7 +12,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
-from variant_ai.core.search.tree.look_ahead.shortest_mate import MateShortener
+from variant_ai.core.search.tree.look_ahead.shortest_mate import PATIENT, POSITIONS, MateShortener
 from variant_ai.core.search.tree.nodes import LOST, OPEN, UNPROVEN, WON
 
 MakeSearch = Callable[..., Search]
@@ -46,6 +46,24 @@ def wins_within(rules: Rules, game: Game, plies: int) -> bool:
         if won:
             return True
     return False
+
+
+@pytest.mark.parametrize(
+    ("limits", "factor"),
+    [
+        (Limits(mate=2), PATIENT),
+        (Limits(infinite=True), PATIENT),
+        (Limits(mate=2, nodes=200_000), 1),  # who counts nodes does not expect a minute of them
+        (Limits(nodes=200_000), 1),
+    ],
+)
+def test_the_effort_follows_from_the_limits(
+    make_search: MakeSearch, monkeypatch: pytest.MonkeyPatch, limits: Limits, factor: int
+) -> None:
+    search, efforts = make_search("xiangqi", LONGER_PROOF_FIRST[0]), []
+    monkeypatch.setattr(search.tree, "shorten", lambda positions, *_: efforts.append(positions))
+    search.run(limits)
+    assert efforts == [factor * POSITIONS]
 
 
 @pytest.mark.parametrize("fen", LONGER_PROOF_FIRST)
