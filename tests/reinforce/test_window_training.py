@@ -12,8 +12,10 @@ import pytest
 from small_runs import VARIANT, small_run, small_settings
 
 from variant_ai.core.data.game_record import FULL_WEIGHT, GameRecord
+from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
+from variant_ai.core.encoding import Encoder
 from variant_ai.core.reinforce.generation_summary import summarise_games
 from variant_ai.core.reinforce.learn.window_training import (
     learning_rate,
@@ -107,6 +109,26 @@ def test_the_newest_games_are_taken_until_there_are_enough(
     names = [int(store.path.stem) for store in window.stores]
     games = dict(zip(names, [part.tolist() for part in window.games], strict=True))
     assert games == expected and names == sorted(names)
+
+
+def test_positions_that_teach_nothing_are_not_counted_in_the_window(tmp_path: Path) -> None:
+    """Fast moves of a game that was ended at its greatest length have neither policy nor value."""
+    spec = registry().variant(VARIANT)
+    opened = {}
+    for generation in (1, 2):
+        path = tmp_path / f"{generation}.store"
+        with StoreWriter(path, spec) as writer:
+            for number in (1, 2):
+                record = random_game(2 * generation + number, 8, 2)
+                record.trains = [0, 0, 1, 0, 0, 0, 1, 0]
+                writer.add(record)
+        opened[generation] = Store(path, spec)
+    window = newest_games([1, 2], opened.__getitem__, 8)
+    assert window.positions == 8
+    assert [part.tolist() for part in window.games] == [[0, 1], [0, 1]]
+    sampled = Sampler(window.stores, Encoder(spec), batch=4, games=window.games, labels="visits")
+    assert sampled.positions == window.positions
+    assert [part.tolist() for part in newest_games([1, 2], opened.__getitem__, 3).games] == [[0, 1]]
 
 
 # --- schedules ---------------------------------------------------------------------------------

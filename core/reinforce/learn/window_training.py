@@ -72,7 +72,7 @@ class ReplayWindow:
     games: tuple[NDArray[np.int64], ...]
     """Indices of the games in each store."""
     positions: int
-    """Plies of these games after their openings."""
+    """Positions of these games that something is learnt from."""
 
 
 def newest_games(
@@ -90,15 +90,27 @@ def newest_games(
         if positions >= wanted:
             break
         store = open_store(generation)
-        plies = store.lengths - store.opening_plies
-        from_end = np.cumsum(plies[::-1])
-        count = min(len(plies), int(np.searchsorted(from_end, wanted - positions)) + 1)
+        recorded = _recorded(store)
+        from_end = np.cumsum(recorded[::-1])
+        count = min(len(recorded), int(np.searchsorted(from_end, wanted - positions)) + 1)
         if count == 0:
             continue
         stores.append(store)
-        games.append(np.arange(len(plies) - count, len(plies), dtype=np.int64))
+        games.append(np.arange(len(recorded) - count, len(recorded), dtype=np.int64))
         positions += int(from_end[count - 1])
     return ReplayWindow(tuple(stores[::-1]), tuple(games[::-1]), positions)
+
+
+def _recorded(store: Store) -> NDArray[np.int64]:
+    """[G] positions of each game that something is learnt from: not those of fast moves in a game that
+    was ended at its greatest length, for example."""
+    if store.trains is None:
+        return store.lengths - store.opening_plies
+    before = np.concatenate([[0], np.cumsum(store.trains > 0)])
+    taught: NDArray[np.int64] = (
+        before[store.offsets[1:]] - before[store.offsets[:-1] + store.opening_plies]
+    )
+    return taught
 
 
 @dataclass(frozen=True)
