@@ -44,6 +44,10 @@ class Games:
     scores: None = None
     trains: None = None
 
+    @property
+    def cut_off(self) -> NDArray[np.bool_]:
+        return np.zeros(len(self.results), np.bool_)
+
 
 @cache
 def spec_of(name: str, engine: str = "kernel") -> VariantSpec:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from variant_ai.core.data.game_record import (
     FULL_WEIGHT,
     MATE,
+    MOVE_LIMIT,
     TRAINS_POLICY,
     TRAINS_VALUE,
     GameRecord,
@@ -300,3 +301,27 @@ def test_whole_weights_add_up_and_differ_by_less_than_one(parts: list[float], ti
     assert all(
         abs(weights.get(i, 0) - FULL_WEIGHT * share) < 1.001 for i, share in enumerate(shares)
     )
+
+
+@pytest.mark.parametrize("engine", ["kernel", "fairy"])
+def test_plies_left_are_not_known_of_a_game_ended_at_its_greatest_length(
+    tmp_path: Path, engine: str
+) -> None:
+    """Of generated games and matches: they count as drawn, and the value learns that."""
+    spec = spec_of("crazyhouse")
+    endings = (MOVE_LIMIT, "repetition")
+    with StoreWriter(tmp_path / "a.store", spec) as writer:
+        for record, ending in zip(self_play(spec.variant), endings, strict=False):
+            writer.add(
+                replace(record, result="1/2-1/2", termination=ending, trains=None, root_values=None)
+            )
+    store = Store(tmp_path / "a.store", spec)
+    assert store.cut_off.tolist() == [True, False]
+    rules = spec.rules.model_copy(update={"engine": engine})
+    encoder = Encoder(spec.model_copy(update={"rules": rules}))
+    sampler = Sampler(store, encoder, batch=1000, rules=rules_of(spec.variant))
+    (batch,) = sampler.sweep()
+    games = sampler.origins[sampler.swept().games, 1]
+    assert np.isnan(batch.plies_left).tolist() == (games == 0).tolist()
+    assert batch.plies_left[games == 1].tolist() == list(range(int((games == 1).sum()), 0, -1))
+    assert not batch.value.any() and batch.value_weight.all()

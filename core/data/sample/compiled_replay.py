@@ -71,6 +71,8 @@ class Games(NamedTuple):
     starts: Position
     results: NDArray[np.int8]
     """[G] 1 the first player won, 0 drawn, -1 lost, 2 unknown."""
+    cut_off: NDArray[np.uint8]
+    """[G] 1 for a game that was ended at its greatest length."""
 
 
 class Targets(NamedTuple):
@@ -284,6 +286,8 @@ def fill(
         positions[k] = frames.positions[frames.first[game] + plies[k] // stride]
         values[k] = np.float32(games.results[game])
         out.plies_left[k] = np.float32(games.cumulative[game + 1] - numbers[k])
+        if games.cut_off[game]:
+            out.plies_left[k] = np.float32(np.nan)
     for k in range(count):
         first = first_code[game_of[k]]
         kept = plies[k] // stride * stride

@@ -61,6 +61,7 @@ def gather_games(
     else:
         chosen = [np.asarray(games)]
     firsts, skipped, plies, start_of, results, origins, visits = [], [], [], [], [], [], []
+    cut_off: list[NDArray[np.bool_]] = []
     targets: list[Callable[[], tuple[Floats, NDArray[np.uint8]]]] = []
     has_targets = draw_value != 0
     code_base = start_base = 0
@@ -83,6 +84,7 @@ def gather_games(
         plies.append(sampled[kept])
         start_of.append(np.asarray(store.start_of)[kept] + start_base)
         results.append(np.asarray(store.results)[kept])
+        cut_off.append(store.cut_off[kept])
         origins.append(np.stack([np.full_like(kept, number), kept], axis=1))
         visits.append((len(store.codes), None if labels == "move" else store.visits))
         code_base += len(store.codes)
@@ -108,6 +110,7 @@ def gather_games(
         start_of=_joined(start_of, np.int32),
         starts=_joined([store.starts for store in listed], POSITION),
         results=_joined(results, np.int8),
+        cut_off=_joined(cut_off, np.uint8),
     )
     joined = join_visits(visits)
     if joined is not None:

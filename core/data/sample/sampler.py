@@ -62,7 +62,8 @@ class Batch:
     """[B] value label of the player to move, in [-1, 1]; of results 1 won, 0 drawn, -1 lost."""
     plies_left: Floats
     """[B] plies from the position to the end of its game, including the move played; NaN if the result
-    of the game must not be learnt, or is not known: then it may have been cut off."""
+    of the game must not be learnt, or is not known: then it may have been cut off; and if it was ended at
+    its greatest length."""
     positions: Position
     """[B] dtype POSITION, not mirrored; `repetitions` is set if the encoder needs it."""
     choices: Longs
@@ -365,6 +366,7 @@ class Sampler(BatchMaker):
                 position["ply"] = side
             out.action[k] = self._mirror_actions[action] if places.mirrored[k] else action
             out.value[k] = games.results[game] * (-1 if side else 1)
-            out.plies_left[k] = games.cumulative[game + 1] - places.positions[k]
+            left = games.cumulative[game + 1] - places.positions[k]
+            out.plies_left[k] = np.nan if games.cut_off[game] else left
             out.positions[k] = position[0]
         return len(out)

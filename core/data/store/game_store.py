@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from variant_ai.core.data.filters import GameFilter
-from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.game_record import MOVE_LIMIT, GameRecord
 from variant_ai.core.data.store import store_format as form
 from variant_ai.core.data.store.blocks import Block, Scan, read_body, scan
 from variant_ai.core.data.store.columns import Floats, Longs, Texts, decode_json
@@ -409,6 +409,16 @@ class Store:
         reasons = [conditions.reason(game, plies) for game, plies in games]
         kept = np.asarray([i for i, reason in enumerate(reasons) if reason is None], np.int64)
         return kept, Counter(reason for reason in reasons if reason is not None)
+
+    @cached_property
+    def cut_off(self) -> NDArray[np.bool_]:
+        """[G] True for games that were ended at their greatest length (`MOVE_LIMIT`): nobody knows how
+        long they would have been."""
+        parts = [
+            self._read(shard.fact, partial(form.ended_by, termination=MOVE_LIMIT))
+            for shard in self.shards
+        ]
+        return np.concatenate([np.zeros(0, np.bool_), *parts])
 
     # --- games ---------------------------------------------------------------------------------
 
