@@ -33,7 +33,7 @@ from variant_ai.cli.common.training_options import (
     training_command,
     weighted_stores,
 )
-from variant_ai.core.errors import VariantAIError
+from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.system.interrupts import was_interrupted
 from variant_ai.core.system.text_tables import counted
 
@@ -128,6 +128,7 @@ def command(
             others = {param.name or "" for param in context.command.params} - set(KEPT_ON_RESUME)
             reason = "a training continues with its own configuration"
             reject_given(others, f"cannot be used with --resume: {reason}")
+            _reject_self_play(resume)
             spec = load_variant(variant) if variant else None
             new_paths = stores or options["validation_stores"]
             if not new_paths and (done := _finished(resume, spec)) is not None:
@@ -187,6 +188,19 @@ def command(
                 f"Stopped after {counted(steps, 'step')}. Resume with: variant-ai train --resume {target}"
             )
         context.exit(EXIT_INTERRUPTED)
+
+
+def _reject_self_play(folder: Path) -> None:
+    """Raise DataError for a run of self-play: it learns other values, and its net and report would be
+    overwritten."""
+    from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
+
+    if ReinforceFolder(folder).exists():
+        named = shlex.quote(str(folder))
+        raise DataError(
+            f"{folder} is a run of self-play; go on with {program()} reinforce --run {named}, or train its "
+            f"net on other games with --from {named}"
+        )
 
 
 def _finished(folder: Path, spec: VariantSpec | None) -> RunReport | None:

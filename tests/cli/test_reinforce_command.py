@@ -163,6 +163,16 @@ def test_a_budget_that_is_used_up_is_named(done: Path) -> None:
     assert "running" not in result.stderr
 
 
+def test_train_does_not_resume_a_run_of_self_play(done: Path) -> None:
+    """It would learn other values, and overwrite the net and the report."""
+    before = {path: path.read_bytes() for path in done.iterdir() if path.is_file()}
+    result = run("train", "--resume", done)
+    assert result.exit_code == 1
+    assert f"{done} is a run of self-play; go on with " in result.stderr
+    assert f"reinforce --run {done}" in result.stderr
+    assert {path: path.read_bytes() for path in done.iterdir() if path.is_file()} == before
+
+
 def test_a_net_of_another_variant_is_no_start(done: Path, tmp_path: Path) -> None:
     for start in (done, done / "model.onnx"):
         result = reinforce("-V", "xiangqi", "--from", start, "--run", tmp_path / "b")
