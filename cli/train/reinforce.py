@@ -346,7 +346,7 @@ def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:
     ]
     if train := row.get("train"):
         parts.append(
-            f"loss policy {train['policy_loss']:.3f} value {train['value_loss']:.3f} "
+            f"loss policy {_loss(train['policy_loss'])} value {_loss(train['value_loss'])} "
             f"(always 0: {row['zero_value_loss']:.3f})"
         )
     ends = ", ".join(f"{name} {count}" for name, count in list(row["ends"].items())[:3])
@@ -358,6 +358,11 @@ def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:
         used += f" of {settings.minutes:g}"
     parts.append(f"{used} CPU min")
     return "; ".join(parts)
+
+
+def _loss(mean: float | None) -> str:
+    """A mean loss; `-` if no sample had that label."""
+    return "-" if mean is None else f"{mean:.3f}"
 
 
 def _show_status(run: ReinforceFolder, as_json: bool) -> None:
@@ -418,7 +423,7 @@ def _show_status(run: ReinforceFolder, as_json: bool) -> None:
                 f"{row['plies']:.1f}",
                 f"{100 * row['draws']:.0f} %",
                 *(
-                    f"{row['train'][name]:.3f}" if "train" in row else "-"
+                    _loss(row["train"][name]) if "train" in row else "-"
                     for name in ("policy_loss", "value_loss")
                 ),
                 f"{row['elo']:+.0f} ± {row['elo_error']:.0f}" if "elo" in row else "-",

@@ -163,6 +163,16 @@ def test_a_budget_that_is_used_up_is_named(done: Path) -> None:
     assert "running" not in result.stderr
 
 
+def test_a_generation_without_a_policy_to_learn_is_shown(tmp_path: Path) -> None:
+    """All moves are fast ones, whose searches teach no policy: there is no mean of its loss."""
+    words = ["--generations", "1", "--set", "search.full_share=1e-9", "--run", tmp_path]
+    result = reinforce("-V", "dobutsu", *SMALL, *words)
+    assert result.exit_code == 0, result.output
+    assert "; loss policy - value " in result.output
+    status = run("reinforce", "--status", tmp_path)
+    assert status.exit_code == 0 and re.search(r"\n1 .* - ", status.output), status.output
+
+
 def test_train_does_not_resume_a_run_of_self_play(done: Path) -> None:
     """It would learn other values, and overwrite the net and the report."""
     before = {path: path.read_bytes() for path in done.iterdir() if path.is_file()}
