@@ -66,7 +66,8 @@ class RunState(BaseModel):
     seconds: float = Field(default=0.0, ge=0)
     """Time that passed while the run was under way."""
     lr: float | None = Field(default=None, gt=0)
-    """Learning rate of the last complete generation."""
+    """Learning rate of the last complete generation by the schedule: a return to a checkpoint cuts that of
+    its own generation only."""
     begun: dict[str, tuple[float, float]] = Field(default_factory=dict)
     """`seconds` and `cpu_seconds` at the beginning of each step of the generation under way."""
     took: dict[str, tuple[float, float]] = Field(default_factory=dict)

@@ -121,6 +121,8 @@ class Reinforcement:
         self._codec = RulesCodec(spec, self.rules)
         self.state = RunState()
         self._clock = CpuClock(0.0, 0.0)
+        self._scheduled_rate: float | None = None
+        """Learning rate of this generation by the schedule, without the cut of a recovery."""
         self._make_supply = supply or self._local_games
         self._openings = openings
         self._players: GameSupply | None = None
@@ -279,7 +281,7 @@ class Reinforcement:
         """Step 2: the net of a generation."""
         learning = self.settings.learning
         steps = max(1, round(row["positions"] * learning.samples_per_position / learning.batch))
-        rate = learning_rate(learning, self.progress, self.state.lr)
+        rate = self._scheduled_rate = learning_rate(learning, self.progress, self.state.lr)
         course = Course(generation, self.state.steps + steps, self.progress, rate)
         row["steps"], row["lr"] = course.steps, rate
         row["window"] = window_size(row["total_positions"], self.settings.window)
@@ -319,7 +321,7 @@ class Reinforcement:
                 "positions": row["total_positions"],
                 "steps": row["steps"],
                 "player": row["player"],
-                "lr": row["lr"],
+                "lr": self._scheduled_rate,
                 "begun": {},
                 "took": {},
             }

@@ -18,6 +18,7 @@ from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.reinforce.generation_summary import summarise_games
 from variant_ai.core.reinforce.learn.window_training import (
+    WindowTraining,
     learning_rate,
     newest_games,
     root_value_share,
@@ -27,6 +28,7 @@ from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
 from variant_ai.core.reinforce.reinforce_settings import Learning, Window
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
+from variant_ai.core.train.interface import TrainResult
 from variant_ai.plugins import registry
 
 # --- window ------------------------------------------------------------------------------------
@@ -222,3 +224,22 @@ def test_numbers_of_no_games() -> None:
 def test_distinct_positions_are_counted_after_the_openings() -> None:
     assert summary(game())["distinct_positions"] == 1.0
     assert summary(game(), game())["distinct_positions"] == pytest.approx(0.5)
+
+
+def test_a_recovery_cuts_the_rate_of_its_own_generation_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = WindowTraining.train
+
+    def recovered(*words: Any) -> TrainResult:
+        result = train(*words)
+        course = words[2]
+        result.state.lr_scale = 0.5 if course.generation == 1 else 1.0
+        return result
+
+    monkeypatch.setattr(WindowTraining, "train", recovered)
+    words = {"lr": 1e-2, "lr_end": 5e-3}
+    settings = small_settings(generations=2, learning=words, ladder={"games": 0})
+    assert small_run(tmp_path, settings).run()
+    rates = [row["lr"] for row in ReinforceFolder(tmp_path).rows()]
+    assert rates == pytest.approx([5e-3, 1e-2 * 0.5**0.5])
