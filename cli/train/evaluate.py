@@ -332,12 +332,17 @@ def _print_trained(
     models: list[Model], stores: list[Store], games: Sequence[NDArray[np.int64]]
 ) -> None:
     """Print a note for each net that was trained on these games: its results are too good."""
+    from variant_ai.core.reinforce.learn.window_training import count_learnt
+    from variant_ai.core.reinforce.reinforce_folder import run_of_net
     from variant_ai.core.train.run.training_data import count_trained
 
     total = sum(map(len, games))
     for model in models:
-        data = _data_of(model)
-        count = 0 if data is None else count_trained(data, stores, games)
+        count = 0
+        if (found := run_of_net(model.path)) is not None:
+            count = count_learnt(*found, stores, games)
+        elif (data := _data_of(model)) is not None:
+            count = count_trained(data, stores, games)
         if count:
             note(f"{model.path} was trained on {count:,} of these {counted(total, 'game')}.")
 

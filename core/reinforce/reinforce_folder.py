@@ -36,8 +36,10 @@ from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.reinforce.settings_file import read_settings, settings_text
 from variant_ai.core.system.checked_models import first_fault
 from variant_ai.core.system.files import write_whole
-from variant_ai.core.train.run.run_folder import LOCK, locked, read_object
+from variant_ai.core.train.run.run_folder import CHECKPOINTS, LOCK, locked, read_object
 
+_OF_NETS = (RUN_MODEL, "nets", CHECKPOINTS)
+"""Names in a run's folder at which nets are."""
 _BEGUN = (LOCK, "games", "nets", "settings.yaml.part")
 """Names that a folder may have before it has settings."""
 
@@ -200,3 +202,15 @@ class ReinforceFolder:
             if is_new and not self.exists():
                 shutil.rmtree(self.path, ignore_errors=True)
             raise
+
+
+def run_of_net(path: Path) -> tuple[ReinforceFolder, int | None] | None:
+    """The run of self-play that a net lies in, and the generation of the net, None for the newest; None if
+    it lies in no such run. path: of the run, or of a net or checkpoint inside it."""
+    path = path.resolve()
+    for folder in (path, *path.parents[:3]):
+        names = path.relative_to(folder).parts
+        if ReinforceFolder(folder).exists() and (not names or names[0] in _OF_NETS):
+            of_generation = names[:1] == ("nets",) and len(names) > 1 and names[1].isdecimal()
+            return ReinforceFolder(folder), int(names[1]) if of_generation else None
+    return None

@@ -173,6 +173,20 @@ def test_a_generation_without_a_policy_to_learn_is_shown(tmp_path: Path) -> None
     assert status.exit_code == 0 and re.search(r"\n1 .* - ", status.output), status.output
 
 
+def test_evaluate_knows_the_games_that_a_run_learnt_from(done: Path, tmp_path: Path) -> None:
+    """Its own games, and those of its mixture."""
+    own, mixed = done / "games" / "000001.store", done / "games" / "000002.store"
+    for net in (done, done / "model.onnx", done / "nets" / "000001" / "model.onnx"):
+        said = run("evaluate", net, own).stderr
+        assert re.search(rf"{net} was trained on (\d+) of these \1 games", said), said
+    assert "was trained" not in run("evaluate", done / "nets/000000/model.onnx", own).stderr
+    mixture = f"mixture=[{{store: {mixed}, weight: 0.2}}]"
+    words = ["--generations", "1", "--set", mixture, "--run", tmp_path / "b"]
+    assert reinforce("-V", "dobutsu", *SMALL, *words).exit_code == 0
+    said = run("evaluate", tmp_path / "b", mixed).stderr
+    assert re.search(r"b was trained on (\d+) of these \1 games", said), said
+
+
 def test_train_does_not_resume_a_run_of_self_play(done: Path) -> None:
     """It would learn other values, and overwrite the net and the report."""
     before = {path: path.read_bytes() for path in done.iterdir() if path.is_file()}

@@ -10,6 +10,7 @@ rate change.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from variant_ai.core.data.sample.mixture import MixedSampler, part_seed, sample_
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.errors import SettingError, VariantAIError
+from variant_ai.core.errors import DataError, SettingError, VariantAIError
 from variant_ai.core.factories import TRAINERS
 from variant_ai.core.nets.interface import (
     NetConfig,
@@ -31,6 +32,7 @@ from variant_ai.core.nets.interface import (
     find_builder,
     spec_metadata,
 )
+from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
 from variant_ai.core.reinforce.reinforce_settings import Learning, ReinforceSettings, Window
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
@@ -42,6 +44,7 @@ from variant_ai.core.train.measure.metrics import Metrics
 from variant_ai.core.train.run.checkpoint import Checkpoint
 from variant_ai.core.train.run.initial_weights import Start, random_net
 from variant_ai.core.train.run.run_folder import CONFIG, read_metrics
+from variant_ai.core.train.run.training_data import shared_games
 from variant_ai.core.train.run.training_run import export_net
 from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
 
@@ -99,6 +102,27 @@ def newest_games(
         games.append(np.arange(len(recorded) - count, len(recorded), dtype=np.int64))
         positions += int(from_end[count - 1])
     return ReplayWindow(tuple(stores[::-1]), tuple(games[::-1]), positions)
+
+
+def count_learnt(
+    run: ReinforceFolder,
+    generation: int | None,
+    stores: Sequence[Store],
+    games: Sequence[NDArray[np.int64]],
+) -> int:
+    """Number of games of these stores, one array of indices each, that a run of self-play learnt from: its
+    own up to a generation (None: all) and those of its mixture, as far as they are still there."""
+    paths = [Path(part.store) for part in run.settings().mixture]
+    for path in sorted((run.path / "games").glob("*.store")):
+        if generation is None or (path.stem.isdecimal() and int(path.stem) <= generation):
+            paths.append(path)
+    own: list[Store] = []
+    for path in paths:
+        with suppress(DataError, OSError):
+            own.append(Store(path))
+    if not own or generation == 0:
+        return 0
+    return shared_games(own, [np.arange(len(store)) for store in own], stores, games)
 
 
 def _recorded(store: Store) -> NDArray[np.int64]:

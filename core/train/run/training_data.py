@@ -135,7 +135,7 @@ def open_data(
     if others:
         validating, chosen = others, [np.arange(len(store)) for store in others]
         if not data.hashes:  # a new training
-            shared = _shared_games(stores, games, others, chosen)
+            shared = shared_games(stores, games, others, chosen)
     else:
         validating, chosen = stores, held
     validation = _validation(validating, encoder, data, chosen, sampling)
@@ -244,7 +244,7 @@ def count_trained(
             everything = [split.train for split in split_stores(own, plan)]
     except DataError:  # a side that no store has games on: that of the store that is not found
         pass
-    return _shared_games(own, everything, stores, games)
+    return shared_games(own, everything, stores, games)
 
 
 def _stores_of(data: DataConfig, others: Sequence[Store]) -> list[Store]:
@@ -295,7 +295,7 @@ def _digest_of_scores(stores: Sequence[Store]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _shared_games(
+def shared_games(
     stores: Sequence[Store],
     games: Sequence[NDArray[np.int64]],
     others: Sequence[Store],
