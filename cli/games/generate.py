@@ -24,6 +24,7 @@ from variant_ai.cli.common.options import (
     examples,
     json_option,
     load_variant,
+    reject_given,
     variant_option,
 )
 from variant_ai.cli.common.output_files import output_option
@@ -131,6 +132,8 @@ def command(
     from variant_ai.plugins import registry
 
     given |= {"openings": openings, "options": name_values(options, "--option")}
+    if openings is None:
+        reject_given(["opening_plies"], "needs --openings")
     settings = checked(GenerationSettings, given, "generate")
     _check(settings)
     mode = writing_mode(settings.append, settings.replace)

@@ -24,6 +24,7 @@ from variant_ai.cli.common.options import (
     examples,
     json_option,
     load_variant,
+    reject_given,
     variant_option,
 )
 from variant_ai.core.system.text_tables import counted
@@ -133,6 +134,8 @@ def command(
     if status is not None:
         _show_status(ReinforceFolder(status), as_json)
         return
+    if cluster is None:
+        reject_given(["cluster.players"], "needs --ray")
     let_threads_sleep()
     from variant_ai.core.reinforce.reinforce_settings import START_RANDOM
     from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher

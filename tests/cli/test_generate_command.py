@@ -161,6 +161,7 @@ def test_without_a_finished_game_nothing_is_written(tmp_path: Path) -> None:
     [
         (["--random-plies", "5", "2"], 2, "minimum is greater"),
         (["--option", "Hash"], 2, "not NAME=VALUE"),
+        (["--opening-plies", "4"], 2, "--opening-plies needs --openings"),
         (["--games", "0"], 2, "--games"),
         (["--option", "Hush=1"], 1, "did you mean 'Hash'"),
         (["-V", VARIANT[:-1]], 1, f"did you mean '{VARIANT}'"),

@@ -114,6 +114,7 @@ WRONG = [
     ("-V dobutsu --set ladder.engines=[foo]", "'foo' has no limit; add one"),
     ("-V dobutsu --set ladder.gate=true --set ladder.games=0", "a gate needs games"),
     ("--status nothing", "there is no folder nothing"),
+    ("-V dobutsu --players 4", "--players needs --ray"),
 ]
 
 

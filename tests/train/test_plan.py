@@ -244,6 +244,7 @@ class TestBeforeTheData:
             ({"freeze": 2}, "a net to start from"),
             ({"lr_max": 0.01, "lr_min": 0.1}, "0.1, is above the greatest, 0.01"),
             ({"momentum": (0.95, 0.8)}, "0.95, is above the greatest, 0.8"),
+            ({"plies_weight": 0.1}, "remove --plies-weight, or add --plies-left"),
             ({"optimiser": "adam", "warmup": 0.2}, "Adam has a constant learning rate .* --warmup"),
             ({"start_from": Path("nowhere")}, "nowhere does not exist"),
             ({"weights": (1.0, 2.0)}, "2 weights for 1 store"),

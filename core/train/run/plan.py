@@ -24,7 +24,7 @@ from variant_ai.core.nets.interface import (
     find_builder,
     spec_metadata,
 )
-from variant_ai.core.nets.network import first_layers
+from variant_ai.core.nets.network import auxiliary_outputs, first_layers
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.loop.device import choose_device, choose_precision
@@ -267,7 +267,13 @@ def _check(
             raise DataError(f"there is no game store {path}")
     parse_split(request.split or DEFAULT_SPLIT, request.split_seed)
     with torch.random.fork_rng(devices=[]):
-        first_layers(net.build(), request.freeze)
+        built = net.build()
+    first_layers(built, request.freeze)
+    if "plies_weight" in request.model_fields_set and "plies_left" not in auxiliary_outputs(built):
+        raise VariantAIError(
+            "the net does not predict the plies left, so their loss has no weight; remove --plies-weight, or "
+            "add --plies-left"
+        )
 
 
 def require_compiler(device: torch.device) -> None:
