@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
+    from variant_ai.core.train.run.initial_weights import Start
 
 SHOWN_ROWS = 20
 """Generations that --status shows."""
@@ -139,9 +141,7 @@ def command(
     let_threads_sleep()
     from variant_ai.core.reinforce.reinforce_settings import START_RANDOM
     from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher
-    from variant_ai.core.train.run.checkpoint import list_checkpoints
-    from variant_ai.core.train.run.initial_weights import find_start
-    from variant_ai.core.train.run.run_folder import CHECKPOINTS, REPORT
+    from variant_ai.core.train.run.run_folder import REPORT
     from variant_ai.plugins import registry
 
     asked = _asked(variant, settings_file, words, given)
@@ -154,11 +154,7 @@ def command(
     spec = load_variant(settings.variant)
     start = None
     if settings.start != START_RANDOM:
-        begun = bool(list_checkpoints(folder / CHECKPOINTS))  # then its own net is as good
-        named = folder if begun else _start_of(spec, settings.start)
-        start = find_start(named)
-        # Errors name the user's path, not a checkpoint inside it.
-        start = replace(start, info=replace(start.info, source=str(named)))
+        start = _start_of(spec, settings.start, folder)
         spec = start.info.own_spec(spec)
     with progress(quiet=as_json) as bar:
         task = bar.add_task("starting", total=None)
@@ -221,8 +217,28 @@ def command(
         context.exit(EXIT_INTERRUPTED)
 
 
-def _start_of(spec: VariantSpec, start: str) -> Path:
-    """Path of the net that a run starts from. Raises DataError if there is none."""
+def _start_of(spec: VariantSpec, start: str, folder: Path) -> Start:
+    """The net that the run in a folder starts from; the newest undamaged one of its own, which is as good,
+    if it has begun. Raises DataError if there is none."""
+    from variant_ai.core.errors import DataError
+    from variant_ai.core.train.run.checkpoint import list_checkpoints
+    from variant_ai.core.train.run.initial_weights import find_start
+    from variant_ai.core.train.run.run_folder import CHECKPOINTS
+
+    found, named = None, folder
+    for checkpoint in reversed(list_checkpoints(folder / CHECKPOINTS)):
+        with suppress(DataError):  # the trainer goes back to an older one, too
+            found = find_start(checkpoint.path)
+            break
+    if found is None:
+        named = _path_of_start(spec, start)
+        found = find_start(named)
+    # Errors name the user's path, not a checkpoint inside it.
+    return replace(found, info=replace(found.info, source=str(named)))
+
+
+def _path_of_start(spec: VariantSpec, start: str) -> Path:
+    """Path of the net that a new run starts from. Raises DataError if there is none."""
     from variant_ai.core.errors import DataError
     from variant_ai.plugins import registry
 

@@ -174,6 +174,22 @@ def test_a_generation_without_a_policy_to_learn_is_shown(tmp_path: Path) -> None
     assert status.exit_code == 0 and re.search(r"\n1 .* - ", status.output), status.output
 
 
+def test_a_run_from_a_net_goes_on_after_damage_to_its_newest_checkpoint(
+    done: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "b"
+    begun = reinforce(
+        "-V", "dobutsu", *SMALL, "--from", done, "--generations", "1", "--run", folder
+    )
+    assert begun.exit_code == 0, begun.output
+    newest = max((folder / "checkpoints").iterdir())
+    (newest / "config.json").write_bytes(b"")
+    result = reinforce("--run", folder, "--generations", "2")
+    assert result.exit_code == 0, result.output
+    assert "generation 2: " in result.output
+    assert newest.with_name(f"{newest.name}.damaged").is_dir()
+
+
 def test_evaluate_knows_the_games_that_a_run_learnt_from(done: Path, tmp_path: Path) -> None:
     """Its own games, and those of its mixture."""
     own, mixed = done / "games" / "000001.store", done / "games" / "000002.store"
