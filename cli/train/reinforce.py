@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import time
 from contextlib import suppress
@@ -181,7 +182,7 @@ def command(
             generation=lambda row: (
                 bar.console.print(summary_line(row, settings), markup=False)
                 if not as_json
-                else print_json(row)
+                else click.echo(json.dumps(row))  # a line each, as in generations.jsonl
             ),
             playing=playing,
             waiting=waiting,

@@ -164,6 +164,13 @@ def test_a_budget_that_is_used_up_is_named(done: Path) -> None:
     assert "running" not in result.stderr
 
 
+def test_json_is_a_line_for_each_generation(tmp_path: Path) -> None:
+    words = ["--generations", "2", "--run", tmp_path, "--json"]
+    result = reinforce("-V", "dobutsu", *SMALL, *words)
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert rows == ReinforceFolder(tmp_path).rows() and len(rows) == 2
+
+
 def test_a_generation_without_a_policy_to_learn_is_shown(tmp_path: Path) -> None:
     """All moves are fast ones, whose searches teach no policy: there is no mean of its loss."""
     words = ["--generations", "1", "--set", "search.full_share=1e-9", "--run", tmp_path]
