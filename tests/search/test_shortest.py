@@ -61,7 +61,12 @@ def test_the_effort_follows_from_the_limits(
     make_search: MakeSearch, monkeypatch: pytest.MonkeyPatch, limits: Limits, factor: int
 ) -> None:
     search, efforts = make_search("xiangqi", LONGER_PROOF_FIRST[0]), []
-    monkeypatch.setattr(search.tree, "shorten", lambda positions, *_: efforts.append(positions))
+
+    def shorten(positions: int, *_: object) -> None:
+        efforts.append(positions)
+        search.stop()  # without a limit it would wait for that
+
+    monkeypatch.setattr(search.tree, "shorten", shorten)
     search.run(limits)
     assert efforts == [factor * POSITIONS]
 
