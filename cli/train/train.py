@@ -246,7 +246,9 @@ def _default_folder(config: TrainConfig) -> Path:
 
 
 def _announce(prepared: Prepared, workers: Workers) -> None:
-    from variant_ai.core.data.sample.value_labels import ValueLabels
+    import numpy as np
+
+    from variant_ai.core.data.sample.value_labels import FLAT_SCALE, ValueLabels, value_of_scores
 
     config = prepared.config
     data = config.data
@@ -262,10 +264,18 @@ def _announce(prepared: Prepared, workers: Workers) -> None:
     if data.labels == "visits":
         note(f"Labels: visits of a search in {data.searched_positions:,} of the positions")
     if data.value_labels != "result":
+        values = ValueLabels.parse(data.value_labels)
         note(
-            f"Value labels: {ValueLabels.parse(data.value_labels).description}, known in "
+            f"Value labels: {values.description}, known in "
             f"{data.valued_positions:,} of the positions"
         )
+        if values.scale is not None and values.scale > FLAT_SCALE:
+            value = value_of_scores(np.array([500.0], np.float32), values.scale).item()
+            note(
+                f"A score of 500 centipawns becomes a value of only {value:.2f}, as where most games are "
+                "drawn. That hardly tells a won position from a level one: name a scale, as in "
+                "--value-labels score:380:0.8"
+            )
     rate = f" ({config.planned_rate:,.0f} positions/s measured)" if config.planned_rate else ""
     note(
         f"{config.net.title}: {counted(config.steps, 'step')} of {config.batch} on {config.device} in "

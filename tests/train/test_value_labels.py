@@ -12,6 +12,7 @@ import torch
 from random_games import random_store
 from synthetic import SyntheticSource, tiny_net
 
+from variant_ai.cli.train.train import _announce
 from variant_ai.core.data.game_record import TRAINS_POLICY, TRAINS_VALUE
 from variant_ai.core.data.sample.value_labels import ValueLabels
 from variant_ai.core.data.store.game_store import Store, StoreWriter
@@ -19,6 +20,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.network import outputs_of
 from variant_ai.core.spec import VariantSpec
+from variant_ai.core.train.loop.distributed import Workers
 from variant_ai.core.train.loop.learner import Learner
 from variant_ai.core.train.loop.loss import LossWeights
 from variant_ai.core.train.loop.position_source import loss_weights
@@ -170,6 +172,31 @@ def test_a_training_on_policies_alone(xiangqi: VariantSpec, store: Path, tmp_pat
     lines = [line for line in read_metrics(tmp_path / "run") if line["kind"] == "train"]
     assert lines[-1]["policy_loss"] > 0
     assert [lines[-1][name] for name in ("value_loss", "wdl_loss", "plies_error")] == [None] * 3
+
+
+@pytest.mark.parametrize(("scale", "warns"), [(2_000, True), (380, False)])
+def test_a_scale_that_makes_small_values_is_reported(
+    xiangqi: VariantSpec,
+    store: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    scale: int,
+    warns: bool,
+) -> None:
+    """As in variants in which most games are drawn."""
+    scored = tmp_path / "scored.store"
+    with StoreWriter(scored, xiangqi) as writer:
+        for record in Store(store, xiangqi).games():
+            record.scores = [100] * record.plies
+            writer.add(record)
+    request = TrainRequest(
+        spec=xiangqi, stores=(scored,), split="none", device="cpu", steps=2, threads=1,
+        value_labels=f"score:{scale}",
+    )  # fmt: skip
+    _announce(prepare(request), Workers())
+    said = capsys.readouterr().err
+    assert f"score / {scale} centipawns" in said
+    assert ("500 centipawns becomes a value of only 0.12" in said) == warns
 
 
 @pytest.mark.parametrize(("labels", "name"), [("root", "root value"), ("mixed:0.5", "root value")])
