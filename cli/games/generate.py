@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from variant_ai.core.arena.games.generated_games import GeneratedGames, GenerationReport
     from variant_ai.core.arena.games.generation import GameGenerator, GenerationSettings
     from variant_ai.core.arena.games.openings import Opening
+    from variant_ai.core.arena.players.player_spec import PlayerSpec
     from variant_ai.core.rules.interface import Rules
     from variant_ai.core.spec.schema import VariantSpec
 
@@ -202,34 +203,43 @@ def _generator(
     sent: _SentNet | None = None,
 ) -> tuple[GameGenerator, dict[str, Any]]:
     """Generator of the games, and the settings of its player that decide them."""
-    from variant_ai.core.arena.players.player_spec import names_net
+    from variant_ai.core.arena.players.player_spec import parse_player
 
-    if names_net(settings.engine):
-        return _net_generator(settings, rules, starts, sent)
-    return _program_generator(settings, rules, starts)
+    player = parse_player(settings.engine)
+    if player.random:
+        raise click.BadParameter("a program or a net is expected", param_hint="--engine")
+    if player.allowance().given:
+        raise click.BadParameter("give the nodes of a player with --nodes", param_hint="--engine")
+    if player.net:
+        return _net_generator(settings, player, rules, starts, sent)
+    return _program_generator(settings, player, rules, starts)
 
 
 def _program_generator(
-    settings: GenerationSettings, rules: Rules, starts: Sequence[Opening]
+    settings: GenerationSettings, program: PlayerSpec, rules: Rules, starts: Sequence[Opening]
 ) -> tuple[GameGenerator, dict[str, Any]]:
     from variant_ai.cli.common.player_options import steady_player
     from variant_ai.core.arena.games.player_games import PlayerGames
-    from variant_ai.core.arena.players.player_spec import PlayerSpec
     from variant_ai.core.arena.programs.engine_process import engine_command
 
     if settings.kept_visits is not None:
         raise click.BadParameter(
             "only a net (--engine net:FILE) reports visits, UCI does not", param_hint="--visits"
         )
-    options, memory = settings.options, settings.hash_mb or 16
-    program = PlayerSpec(command=settings.engine, options=dict(options))
-    decisive = {"command": engine_command(settings.engine), "options": options, "hash": memory}
+    options, memory = {**program.option_texts, **settings.options}, settings.hash_mb or 16
+    decisive = {"command": engine_command(program.command), "options": options, "hash": memory}
+    if others := program.model_dump(
+        mode="json", exclude_defaults=True, exclude={"command", "options", "name", "timeout"}
+    ):
+        decisive["player"] = others
+    program = program.model_copy(update={"options": options})
     make = functools.partial(steady_player, program, rules, hash_mb=memory)
     return PlayerGames(settings, rules, make, starts), decisive
 
 
 def _net_generator(
     settings: GenerationSettings,
+    spec: PlayerSpec,
     rules: Rules,
     starts: Sequence[Opening],
     sent: _SentNet | None,
@@ -246,7 +256,6 @@ def _net_generator(
     )
     from variant_ai.core.arena.games.net_games import NetGames
     from variant_ai.core.arena.games.player_games import PlayerGames
-    from variant_ai.core.arena.players.player_spec import parse_player
     from variant_ai.core.rules.kernel.kernel_rules import is_compiled
     from variant_ai.plugins import registry
 
@@ -255,9 +264,6 @@ def _net_generator(
             "--option and --hash are for programs; settings of a net are part of --engine: "
             "net:FILE;search.memory_mb=256"
         )
-    spec = parse_player(settings.engine)
-    if spec.allowance().given:
-        raise click.BadParameter("give the nodes of a net with --nodes", param_hint="--engine")
     if sent is not None:
         # A process of a cluster: one of many on its machine.
         unpacked = sent.unpacked()
@@ -309,20 +315,19 @@ def _on_cluster(
 ) -> GameGenerator:
     """Return a generator of the same games on the machines of a cluster."""
     from variant_ai.core.arena.games.pooled_games import PooledGames
-    from variant_ai.core.arena.players.player_spec import names_net, parse_player
+    from variant_ai.core.arena.players.player_spec import parse_player
     from variant_ai.plugins import registry
 
     settings, spec = generator.settings, generator.rules.spec
-    is_net = names_net(settings.engine)
+    named = parse_player(settings.engine).net
     sent = None
-    if is_net:
-        named = parse_player(settings.engine).net
+    if named:
         file = registry().net(spec, Path(named))
         onnx = file / "model.onnx" if file.is_dir() else file
         content = onnx.read_bytes() if onnx.suffix == ".onnx" and onnx.is_file() else None
         sent = _SentNet(name, named, content)
     # The games at once of a net share the batches of one process.
-    processes, make_pool = cluster_pools(address, None if is_net else settings.workers)
+    processes, make_pool = cluster_pools(address, None if named else settings.workers)
     text = spec.model_dump_json(by_alias=True, exclude_defaults=True)
     make = functools.partial(_generator_there, settings, text, tuple(starts), sent)
     return PooledGames(generator, make, make_pool, processes)

@@ -52,6 +52,16 @@ def test_games_are_in_the_store(tmp_path: Path) -> None:
     assert game.scores is not None and len(game.scores) == game.plies
 
 
+def test_a_program_is_named_as_in_matches(tmp_path: Path) -> None:
+    file = tmp_path / "fake.yaml"
+    file.write_text(json.dumps({"command": engine(), "options": {"Hash": 8}, "name": "Named"}))
+    for name, command in (("one", f"uci:{engine()};option.Hash=8"), ("two", str(file))):
+        told(generate(tmp_path / name, "--games", "2", "--json", command=command))
+    one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
+    assert one.game(1).moves == two.game(1).moves
+    assert (one.game(0).white, two.game(0).white) == ("Fake Engine 1.0", "Named")
+
+
 def test_the_same_command_writes_the_same_games(tmp_path: Path) -> None:
     for name in ("one", "two"):
         told(generate(tmp_path / name, "--games", "3", "--seed", "5", "--json"))
@@ -168,7 +178,10 @@ def test_without_a_finished_game_nothing_is_written(tmp_path: Path) -> None:
         (["--engine", "no-such-engine-at-all"], 1, "is not a program"),
         (["--engine", engine("dead")], 1, "died"),
         (["--engine", "net:no-such-file"], 2, "there is no net no-such-file"),
-        (["--engine", "net:-;nodes=8"], 2, "give the nodes of a net with --nodes"),
+        (["--engine", f"uci:{engine()};option.Hush=1"], 1, "did you mean 'Hash'"),
+        (["--engine", f"xboard:{engine()}"], 1, "XBoard's protocol has no node limit"),
+        (["--engine", "random"], 2, "a program or a net is expected"),
+        (["--engine", "net:-;nodes=8"], 2, "give the nodes of a player with --nodes"),
         (["--engine", "net:-;evaluator=uniform;settings=papr"], 1, "settings of xiangqi"),
         (["--openings", "no-such-file"], 2, "does not exist"),
         (["--openings", str(FAKE)], 1, "fake_engine.py: there is no opening in it"),

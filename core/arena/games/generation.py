@@ -60,9 +60,9 @@ class GenerationSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     engine: str = "net:packaged"
-    """Player: a UCI program with its arguments, searched in PATH and /usr/games; or a net as in
-    `match`, net:FILE[;search.NAME=VALUE...], where FILE may be a run folder or `packaged`; or
-    search without a net, net:-;evaluator=material."""
+    """Player, as in `match`: a UCI program with its arguments, searched in PATH and /usr/games; or
+    net:FILE[;search.NAME=VALUE...], where FILE may be a run folder or `packaged`; or search without
+    a net, net:-;evaluator=material."""
     games: int = Field(default=100, ge=1)
     """Number of games to finish."""
     nodes: int = Field(default=500, ge=1)

@@ -85,6 +85,8 @@ class PlayerGames(GameGenerator):
 
     def check_player(self) -> str:
         with closing(self._make_player()) as player:
+            if reason := player.rejection(Allowance(nodes=self.settings.nodes)):
+                raise EngineError(f"player {player.name!r} cannot play these games: {reason}")
             player.start()
             return player.name
 
