@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 def forest_settings(settings: ReinforceSettings) -> ForestSettings:
     """Settings of the trees for those of a run.
 
-    A field of `SearchChoice` or `Variety` is copied if `ForestSettings` has a field of its name;
-    any other is left out without an error. `kind` and `rescale` have other names there.
+    A field of `SearchChoice` or `Variety` is copied if `ForestSettings` has a field of its name. A test
+    checks that this holds for all of `SearchChoice`, but for `kind` and `rescale`, which have other names
+    there.
     """
     search = settings.search
     shared = {field.name for field in fields(ForestSettings)}

@@ -36,8 +36,8 @@ class Section(BaseModel):
 class SearchChoice(Section):
     """The search that chooses the moves of a game.
 
-    `chosen_search.py` copies fields to those of `ForestSettings` with the same names: without one
-    there, a new field has no effect. `SlowSelfPlay` says which ones it ignores.
+    `chosen_search.py` copies fields to those of `ForestSettings` with the same names. `SlowSelfPlay`
+    says which ones it ignores.
     """
 
     kind: Literal["gumbel", "puct"] = "gumbel"
