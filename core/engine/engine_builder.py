@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from variant_ai.core.errors import VariantAIError
-from variant_ai.core.inference.packaged_nets import engine_net
 from variant_ai.core.spec.catalogue import SpecNames, home_path, spec_names
 
 if TYPE_CHECKING:
@@ -142,6 +141,7 @@ class EngineBuilder:
             WITHOUT_NET,
             best_without_net,
         )
+        from variant_ai.core.inference.packaged_nets import engine_net
 
         named, chosen = str(settings["model"] or ""), str(settings["evaluator"])
         how = {name: settings[name] for name in ("batch", "threads", "device", "precision")}

@@ -173,7 +173,9 @@ def test_the_packaged_net_needs_its_variants_name(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, asked)
     assert done.exit_code == 2
     assert "packaged: name the variant with -V" in done.output
-    done = CliRunner().invoke(cli, [*asked, "-V", "makruk"])
+    without = tmp_path / "new.yaml"
+    without.write_text("extends: makruk\nvariant: without-a-net\n", encoding="utf-8")
+    done = CliRunner().invoke(cli, [*asked, "-V", str(without)])
     assert done.exit_code == 1
-    assert "makruk" in done.output
+    assert "without-a-net" in done.output
     assert not output.exists()

@@ -478,6 +478,7 @@ class Arrays:
     start_of: NDArray[np.int32]
     visits: Visits
     opening_plies: NDArray[np.int64]
+    cut_off: NDArray[np.bool_]
     root_values: None = None
     scores: None = None
     trains: None = None
@@ -494,6 +495,7 @@ def test_a_visited_move_of_another_game_is_reported(stored: Store) -> None:
         stored.start_of,
         wrong,
         stored.opening_plies,
+        stored.cut_off,
     )
     sampler = Sampler(cast("Store", arrays), Encoder(stored.spec), batch=64, labels="visits")
     with pytest.raises(DataError, match="a code is not a move of its position"):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ACCEPTED = "result, root, mixed:SHARE, score, score:SCALE or score:SCALE:SHARE"
 MIN_SCALE, MAX_SCALE = 1.0, 100_000.0
 """Bounds of a scale in centipawns."""
-FLAT_SCALE = 800.0
+FLAT_SCALE = 1500.0
 """Scale above which values of scores are so small that a training warns."""
 _HALVINGS = 60
 

@@ -51,7 +51,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
 FIXED: dict[str, Any] = {
     "batch_size": 8,
     "batch_growth": 0.0,
-    "threads": 1,
     "noise_epsilon": 0.25,
     "noise_style": "uniform",
     "solver": False,
