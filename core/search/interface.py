@@ -98,7 +98,7 @@ class BaseSearch(Closing, ABC):
 
     @abstractmethod
     def report(self, multipv: int = 1, *, pv: bool = True) -> Report:
-        """Return what is known so far. From any thread. Without `pv`, lines end with their first
+        """Return the results so far. Any thread may call it. Without `pv`, lines end with their first
         move."""
 
     @abstractmethod

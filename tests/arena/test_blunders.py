@@ -12,8 +12,7 @@ from toy_engine import SHORT, ToyEngine, changed, played, toy_player
 from variant_ai.core.arena.games.blunders import SHORTEST_CUT, BlunderRule, filtered, last_blunder
 from variant_ai.core.arena.games.generated_games import Dropped, Ended
 from variant_ai.core.arena.games.player_games import PlayerGames
-from variant_ai.core.arena.match.referee import MOVE_LIMIT
-from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.data.game_record import MATE, MOVE_LIMIT, GameRecord
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules

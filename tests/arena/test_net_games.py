@@ -17,8 +17,8 @@ from variant_ai.core.arena.games.generated_games import Ended, GeneratedGames
 from variant_ai.core.arena.games.generation import RANDOM_MOVE, GenerationSettings, game_seed
 from variant_ai.core.arena.games.net_games import NetGames
 from variant_ai.core.arena.games.openings import Opening
-from variant_ai.core.arena.match.referee import MOVE_LIMIT, RESIGN_RULE
-from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.arena.match.referee import RESIGN_RULE
+from variant_ai.core.data.game_record import MOVE_LIMIT, GameRecord
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference import Evaluation, RandomEvaluator

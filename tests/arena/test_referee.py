@@ -7,7 +7,6 @@ from arena_players import ToyPlayer
 
 from variant_ai.core.arena.match.referee import (
     DRAW_RULE,
-    MOVE_LIMIT,
     RESIGN_RULE,
     Conduct,
     DrawRule,
@@ -16,7 +15,7 @@ from variant_ai.core.arena.match.referee import (
     ResignRule,
 )
 from variant_ai.core.arena.players.player import Allowance, Fault, Reply, Turn
-from variant_ai.core.data.game_record import MATE
+from variant_ai.core.data.game_record import MATE, MOVE_LIMIT
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game

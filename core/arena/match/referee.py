@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from variant_ai.core.arena.players.player import Allowance, Fault, Player, PlayerClock, Reply, Turn
-from variant_ai.core.data.game_record import LOST_BY, Result
-from variant_ai.core.data.game_record import MOVE_LIMIT as MOVE_LIMIT  # noqa: PLC0414  (with the others)
+from variant_ai.core.data.game_record import LOST_BY, MOVE_LIMIT, Result
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.report import MATE
