@@ -394,7 +394,7 @@ class XboardPlayer(ProgramPlayer[XboardClient]):
 
     def rejection(self, allowance: Allowance) -> str:
         if allowance.nodes is not None:
-            return "XBoard's protocol has no node limit: give this engine a clock or a depth"
+            return "XBoard's protocol has no node limit, only clocks and depths"
         if allowance.movetime is not None and allowance.movetime % 1000:
             return "XBoard's protocol has the time of a move in whole seconds"
         return ""
