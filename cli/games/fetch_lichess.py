@@ -21,6 +21,7 @@ from variant_ai.cli.games.import_games import (
     import_options,
     import_workers,
     left_out_facts,
+    skip_list,
 )
 from variant_ai.core.system.text_tables import counted
 
@@ -123,7 +124,7 @@ def lichess(
     else:
         files = archive.unlisted(begin, end)
 
-    listing = skipped or f"{output}.skipped.jsonl"
+    listing = skip_list(skipped, output)
     done: list[MonthReport] = []
     unread: list[Skip] = []
     """Skips of the current month, listed when it is finished, so that none is listed twice."""

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from variant_ai.cli.common.options import (
 )
 from variant_ai.cli.common.store_options import command_digest, writing_mode
 from variant_ai.core.errors import DataError, UnknownNameError, os_reason
+from variant_ai.core.system.files import is_same_file
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
 
@@ -147,7 +148,7 @@ def command(
         workers, make_pool = cluster_pools(cluster, workers)
     total = total_bytes(files)
     chosen = list(table.values()) if reader is None else [_always(table[reader])]
-    listing = skipped or f"{output}.skipped.jsonl"
+    listing = skip_list(skipped, output, files)
     deciding = (files, conditions.as_dict(), reader, notation, drop_duplicates, rules_hash(spec))
     with stop_on_signal() as interrupted:
         writer = StoreWriter(
@@ -248,6 +249,17 @@ def _always(reader: Any) -> Any:
     """Make a reader accept every file."""
     reader.sniff = lambda head: True
     return reader
+
+
+def skip_list(skipped: str | None, output: str | Path, files: Sequence[str] = ()) -> str:
+    """Return the name of the list of skips. Fails for the name of the store or of an input file,
+    which the list would overwrite."""
+    listing = Path(skipped or f"{output}.skipped.jsonl")
+    for other in (Path(output), *map(Path, files)):
+        if listing.absolute() == other.absolute() or is_same_file(listing, other):
+            what = "the store" if other == Path(output) else "an input file"
+            fail(f"--skipped {listing} is {what}; give the list another name")
+    return str(listing)
 
 
 class SkipList:

@@ -30,6 +30,7 @@ from variant_ai.cli.common.store_options import (
     store_argument,
     stores_argument,
 )
+from variant_ai.core.system.files import is_same_file
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def split(
     old = [output / f"{name}.store" for name in SUBSETS if name not in targets]
     for target in (*targets.values(), *old):
         require_new(target, replace)
-        if target.exists() and target.samefile(path):
+        if is_same_file(target, path):
             fail(f"{target} is the store to be divided; give --output another folder")
     with contextlib.ExitStack() as stack:
         writers = []

@@ -31,7 +31,7 @@ from variant_ai.cli.common.search_options import (
 )
 from variant_ai.cli.common.store_options import open_store
 from variant_ai.cli.play.analyse_games import GamesAnalysis
-from variant_ai.core.system.files import write_whole
+from variant_ai.core.system.files import is_same_file, write_whole
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
 
@@ -194,13 +194,7 @@ def _check_usage(
         require_new(picture, replace)
     if output is not None:
         require_new(output, replace)
-        if (
-            output.exists()
-            and what
-            and is_file(what[0])
-            and what[0] != "-"
-            and output.samefile(what[0])
-        ):
+        if what and is_same_file(output, Path(what[0])):
             fail(f"{output} is also the input; give --output another name")
 
 

@@ -30,6 +30,7 @@ from variant_ai.cli.common.ending import (
 from variant_ai.cli.common.options import EXISTING_FILE, FILE, PATH, examples
 from variant_ai.core.errors import unknown
 from variant_ai.core.factories import DIALECTS
+from variant_ai.core.system.files import is_same_file
 from variant_ai.core.system.interrupts import answer_signals, command_begins
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def command(
 
     if model is not None and str(model) != PACKAGED and not home_path(str(model)).exists():
         fail(f"--model {model}: there is no such file or folder")
-    if log_protocol and replay and log_protocol.exists() and log_protocol.samefile(replay):
+    if log_protocol and replay and is_same_file(log_protocol, replay):
         # it would be emptied before it is read
         fail(f"{log_protocol} is the log to replay; give --log-protocol another file")
     builder, variant = _engine_builder(variant, model)

@@ -38,6 +38,14 @@ def is_stream(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
+def is_same_file(path: Path, other: Path) -> bool:
+    """Return True if both paths lead to one existing file, also through links."""
+    try:
+        return path.samefile(other)
+    except OSError:
+        return False
+
+
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Yield a temporary path to write to, renamed to `path` at the end; deleted after an error. A

@@ -81,6 +81,20 @@ def test_a_list_of_an_earlier_import_does_not_stay(tmp_path: Path, store: Path) 
     assert not Path(f"{store}.skipped.jsonl").exists()
 
 
+@pytest.mark.parametrize("name", ["a.pgn", "link.pgn", "games.store"])
+def test_a_list_of_skips_overwrites_neither_input_nor_store(
+    tmp_path: Path, store: Path, name: str
+) -> None:
+    path, text = tmp_path / "a.pgn", _games(1).replace("Qxd5", "Qxd4")
+    path.write_text(text)
+    (tmp_path / "link.pgn").symlink_to(path)
+    result = _import(path, "-o", store, "--skipped", tmp_path / name)
+    assert result.exit_code == 1
+    assert "give the list another name" in result.output
+    assert path.read_text() == text
+    assert not store.exists()
+
+
 def test_appending_leaves_the_list_of_what_was_skipped_before(tmp_path: Path, store: Path) -> None:
     path, listed = tmp_path / "a.pgn", Path(f"{store}.skipped.jsonl")
     path.write_text(_games(1) + "\n1. e4 Ke5 *\n")

@@ -36,7 +36,7 @@ from variant_ai.core.data.store.visits import (
 from variant_ai.core.errors import DataError, os_reason
 from variant_ai.core.spec.hashing import rules_hash, spec_hash
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.system.files import synchronise_names
+from variant_ai.core.system.files import is_same_file, synchronise_names
 
 if TYPE_CHECKING:
     from variant_ai.core.data.store.game_store import Store
@@ -167,7 +167,7 @@ class StoreWriter:
         self._target = self.path if self._appending else form.partial_path(self.path)
         if not self._appending and self._interruption is None and self._target.exists():
             for parent in parents:
-                if parent.path.samefile(self._target):
+                if is_same_file(parent.path, self._target):
                     raise DataError(
                         f"{parent.path} would be overwritten, because {self.path} is written under "
                         "this name until it is complete; rename it, or write to another name"

@@ -32,6 +32,7 @@ from variant_ai.core.nets.onnx_export import write_metadata
 from variant_ai.core.nets.onnx_files import cpu_session, read_onnx, write_onnx
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec import VariantSpec
+from variant_ai.core.system.files import is_same_file
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.measure.evaluation import legal_actions
 from variant_ai.core.train.measure.metric_tables import TITLES
@@ -265,7 +266,7 @@ def _metadata(source: Path, target: Path, spec: VariantSpec) -> dict[str, str]:
         raise DataError(
             f"{source} is an {file.info.precision} file; use the fp32 file that it was made from"
         )
-    if target.exists() and target.samefile(source):
+    if is_same_file(target, source):
         raise DataError(
             f"{target} is the fp32 file itself, which would be lost; choose another name"
         )
