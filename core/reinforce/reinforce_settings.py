@@ -188,7 +188,8 @@ class Mixture(Section):
     store: str
     """Path of the store."""
     weight: float = Field(gt=0, lt=1)
-    """Share of the samples; the window has the rest."""
+    """Share of the samples. The window has the rest, so a new position is sampled that much less often
+    than `samples_per_position`."""
 
 
 class Ladder(Section):

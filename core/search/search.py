@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 
-from variant_ai.core.errors import DataError, MoveError, VariantAIError
+from variant_ai.core.errors import DataError, MoveError, SettingError, VariantAIError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -34,6 +34,7 @@ from variant_ai.core.search.tree.descent import FULL, STUCK
 from variant_ai.core.search.tree.edges import moves_to_search
 from variant_ai.core.search.tree.leaf_batch import ENOUGH, LeafBatch
 from variant_ai.core.search.tree.look_ahead.shortest_mate import PATIENT, POSITIONS
+from variant_ai.core.search.tree.nodes import MOST_PENDING
 from variant_ai.core.search.tree_factory import (
     RestrictedRoots,
     batch_for,
@@ -43,6 +44,7 @@ from variant_ai.core.search.tree_factory import (
     with_last_moves,
 )
 from variant_ai.core.spec.schema import VariantSpec
+from variant_ai.core.system.text_tables import counted
 
 VISITS_PER_EVALUATION = 1000
 """A search limited by evaluations also ends after this number of visits for each of them."""
@@ -76,7 +78,8 @@ class Search(BaseSearch):
         """Several evaluators of the same net work in parallel on batches of one tree, each on whole
         batches. The parts of a `ParallelEvaluator` get smaller batches.
 
-        Raises DataError if the shapes of the evaluator and the spec's planes differ.
+        Raises DataError if the shapes of the evaluator and the spec's planes differ, SettingError if
+        more visits could be pending than a node can count.
         """
         super().__init__(spec, params)
         evaluators, parts = streams(evaluator, whole=self.params.deterministic)
@@ -91,6 +94,11 @@ class Search(BaseSearch):
             check_shape(self.encoder, each)
         self.evaluators = evaluators
         self.uniform = bool(first.is_uniform)
+        if self.batch_rows * (len(evaluators) + 1) > MOST_PENDING:
+            raise SettingError(
+                f"batch_size {self.params.batch_size} with {counted(len(evaluators), 'evaluator')} exceeds "
+                f"the {MOST_PENDING:,} visits that may be pending; lower batch_size"
+            )
         # before the threads, which would not be ended if there is no memory for the tree
         self.tree = new_tree(self.encoder, self.rules, self.params)
         self._pipeline = Pipeline(evaluators)

@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from graph_walk import signature
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import SettingError
 from variant_ai.core.inference import (
     Evaluation,
     Evaluator,
@@ -31,6 +33,15 @@ def test_several_evaluators_share_a_tree(rules_of: Callable[[str], Rules]) -> No
     params = SearchParams.of(rules.spec, memory_mb=64, batch_size=8)
     with Search(rules.spec, nets, params, rules=rules) as search:
         assert search.run(Limits(simulations=400)).visits == 400
+
+
+def test_more_leaves_than_a_node_counts(rules_of: Callable[[str], Rules]) -> None:
+    rules = rules_of("crazyhouse")
+    encoder = Encoder(rules.spec)
+    nets = [RandomEvaluator(encoder.shape, encoder.actions) for _ in range(8)]
+    params = SearchParams.of(rules.spec, memory_mb=64, batch_size=4096)
+    with pytest.raises(SettingError, match=r"batch_size 4096 with 8 evaluators exceeds"):
+        Search(rules.spec, nets, params, rules=rules)
 
 
 class Counting(RandomEvaluator):

@@ -172,6 +172,12 @@ def test_split_text(text: str, by: str, validation: object, test: object) -> Non
     assert plan.seed == 3
 
 
+@pytest.mark.parametrize("split", ["none", "year:2003"])
+def test_a_seed_of_a_split_without_shares(xiangqi: VariantSpec, store: Path, split: str) -> None:
+    with pytest.raises(VariantAIError, match="--split-seed has no effect"):
+        prepared(xiangqi, store, split=split, split_seed=0, steps=1)
+
+
 def test_no_split() -> None:
     assert parse_split("none", 0) is None
 

@@ -89,6 +89,8 @@ pending   pending visits (virtual loss): descents through it that are not backed
 proof     copy of the child's; unused with NO_COPY
 flags     SHARED, REPEATS, WINS
 """
+MOST_PENDING = int(np.iinfo(SLOT["pending"]).max)
+"""Greatest number of pending visits of an edge or a node."""
 SlotRow: TypeAlias = Annotated[Any, element(SLOT)]
 SHARED = 1
 """Slot flag: other edges lead to the child as well."""

@@ -134,7 +134,7 @@ def _data_of(request: TrainRequest, encoder: Encoder) -> DataConfig:
             f"the split {request.split} holds games back to validate on, and validation stores are given "
             "as well; use one of them"
         )
-    split = request.split or (NO_SPLIT if request.validation_stores else DEFAULT_SPLIT)
+    split = _split_of(request)
     shows_number = encoder.compiled and any(
         plane.item == "move_number" for plane in encoder.input_planes
     )
@@ -145,6 +145,10 @@ def _data_of(request: TrainRequest, encoder: Encoder) -> DataConfig:
         seed=request.split_seed,
         **{**chosen, **given_of(request, DataChoice), "split": split},
     )
+
+
+def _split_of(request: TrainRequest) -> str:
+    return request.split or (NO_SPLIT if request.validation_stores else DEFAULT_SPLIT)
 
 
 def _report_shared_games(opened: OpenData, report: Callable[[str], None]) -> None:
@@ -265,7 +269,10 @@ def _check(
     for path in (*request.stores, *request.validation_stores):
         if not path.is_file():
             raise DataError(f"there is no game store {path}")
-    parse_split(request.split or DEFAULT_SPLIT, request.split_seed)
+    plan = parse_split(_split_of(request), request.split_seed)
+    if "split_seed" in request.model_fields_set and (plan is None or plan.named):
+        how = "without a split" if plan is None else f"in the split {plan}"
+        raise VariantAIError(f"--split-seed has no effect {how}; it is for splits by shares")
     with torch.random.fork_rng(devices=[]):
         built = net.build()
     first_layers(built, request.freeze)
