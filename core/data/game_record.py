@@ -59,6 +59,8 @@ def whole_weights(moves: Sequence[int], shares: NDArray[np.float64]) -> PlyVisit
 
 MOVE_LIMIT = "adjudicated: move limit"
 """Termination of a generated game or a game of a match that was ended at its greatest length as a draw."""
+CAPPED = "max plies"
+"""Termination of a game of self-play that reached its greatest length; its result is no value target."""
 OPENING_TAG = "OpeningPlies"
 """Header with the number of first plies that neither player chose."""
 

@@ -15,9 +15,8 @@ from variant_ai.cli.common.game_filter_options import filter_options, game_filte
 from variant_ai.core.arena.match.referee import DRAW_RULE, RESIGN_RULE
 from variant_ai.core.arena.players.player import Reason
 from variant_ai.core.data.filters import ENDINGS, GameFilter, ending, parse_date
-from variant_ai.core.data.game_record import MOVE_LIMIT, RESULTS, GameRecord
+from variant_ai.core.data.game_record import CAPPED, MOVE_LIMIT, RESULTS, GameRecord
 from variant_ai.core.errors import DataError, UnknownNameError
-from variant_ai.core.reinforce.games.self_play import CAPPED
 from variant_ai.core.rules.interface import END_REASONS
 
 

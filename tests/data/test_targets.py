@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from variant_ai.core.data.game_record import (
+    CAPPED,
     FULL_WEIGHT,
     MATE,
     MOVE_LIMIT,
@@ -303,13 +304,14 @@ def test_whole_weights_add_up_and_differ_by_less_than_one(parts: list[float], ti
     )
 
 
+@pytest.mark.parametrize("end", [MOVE_LIMIT, CAPPED])
 @pytest.mark.parametrize("engine", ["kernel", "fairy"])
 def test_plies_left_are_not_known_of_a_game_ended_at_its_greatest_length(
-    tmp_path: Path, engine: str
+    tmp_path: Path, engine: str, end: str
 ) -> None:
-    """Of generated games and matches: they count as drawn, and the value learns that."""
+    """In generated games and matches, which count as drawn, and in self-play that was read from PGN."""
     spec = spec_of("crazyhouse")
-    endings = (MOVE_LIMIT, "repetition")
+    endings = (end, "repetition")
     with StoreWriter(tmp_path / "a.store", spec) as writer:
         for record, ending in zip(self_play(spec.variant), endings, strict=False):
             writer.add(

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from variant_ai.core.data.filters import GameFilter
-from variant_ai.core.data.game_record import MOVE_LIMIT, GameRecord
+from variant_ai.core.data.game_record import CAPPED, MOVE_LIMIT, GameRecord
 from variant_ai.core.data.store import store_format as form
 from variant_ai.core.data.store.blocks import Block, Scan, read_body, scan
 from variant_ai.core.data.store.columns import Floats, Longs, Texts, decode_json
@@ -412,10 +412,10 @@ class Store:
 
     @cached_property
     def cut_off(self) -> NDArray[np.bool_]:
-        """[G] True for games that were ended at their greatest length (`MOVE_LIMIT`): nobody knows how
-        long they would have been."""
+        """[G] True for games that were ended at their greatest length: nobody knows how long they would
+        have been."""
         parts = [
-            self._read(shard.fact, partial(form.ended_by, termination=MOVE_LIMIT))
+            self._read(shard.fact, partial(form.ended_by, terminations=(MOVE_LIMIT, CAPPED)))
             for shard in self.shards
         ]
         return np.concatenate([np.zeros(0, np.bool_), *parts])

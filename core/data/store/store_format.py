@@ -16,7 +16,7 @@ MOVE, FACT, ROOT and NOTE of a shard follow one another in this order; NOTE ends
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -229,11 +229,11 @@ def facts_records(body: bytes, moves: Moves, variant: str) -> list[GameRecord]:
     return [GameRecord(variant, **dict(zip(fields, row, strict=True))) for row in rows]
 
 
-def ended_by(body: bytes, termination: str) -> NDArray[np.bool_]:
-    """[games] True for the games of a FACT body that have this termination; without records, which take
-    longer."""
+def ended_by(body: bytes, terminations: Collection[str]) -> NDArray[np.bool_]:
+    """[games] True for the games of a FACT body with one of these terminations; without records, which
+    take longer."""
     table, rows = ColumnReader(body).texts("termination")
-    return np.array([text == termination for text in table], np.bool_)[rows]
+    return np.array([text in terminations for text in table], np.bool_)[rows]
 
 
 def pack_notes(records: Sequence[GameRecord], mark: bytes) -> bytes:

@@ -19,6 +19,7 @@ import numpy as np
 
 from variant_ai.core.arena.games.openings import Opening, played_out
 from variant_ai.core.data.game_record import (
+    CAPPED,
     LOST_BY,
     TRAINS_POLICY,
     TRAINS_VALUE,
@@ -41,8 +42,6 @@ from variant_ai.core.search.forest.forest_arrays import ENDED, RESIGNED
 from variant_ai.core.search.forest.forest_search import ForestSearch, SearchedMove
 from variant_ai.core.spec.schema import VariantSpec
 
-CAPPED = "max plies"
-"""Termination of a game that reached its greatest length; its result is no value target."""
 RESIGNATION = "resignation"
 BRANCHES = 512
 """Games that branches start from: the last ones."""
