@@ -156,7 +156,7 @@ def lichess(
             conditions,
             fetch_file=partial(fetch_file, on_bytes=show, on_wait=note),
             on_month=begin_month,
-            on_note=note,
+            report=note,
         )
         left = fetcher.missing(files)
         if len(left) < len(files):

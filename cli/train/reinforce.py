@@ -187,7 +187,7 @@ def command(
             playing=playing,
             waiting=waiting,
             step=lambda text: bar.update(task, description=text),
-            warning=note,
+            warn=note,
         )
         rules = registry().rules(spec)
         openings = _openings(settings, rules)

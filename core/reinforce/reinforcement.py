@@ -84,7 +84,7 @@ class Watcher:
     """Called every `HEARTBEAT` seconds while games are played: positions evaluated by their players."""
     step: Callable[[str], None] = lambda text: None
     """Called when another step begins."""
-    warning: Callable[[str], None] = lambda text: None
+    warn: Callable[[str], None] = lambda text: None
     """Called with a sentence that the user should see: advice, or an error that does not end the
     run."""
 
@@ -150,7 +150,7 @@ class Reinforcement:
                 self.spec,
                 self.settings,
                 rules=self.rules,
-                warning=self.watcher.warning,
+                warn=self.watcher.warn,
             )
             self._require_files()
             if self.state.begun or not self.used_up:
@@ -162,7 +162,7 @@ class Reinforcement:
             self._clock = CpuClock(self.state.cpu_seconds, self.state.seconds)
             environment = json.dumps(describe_environment(), indent=2)
             write_whole(folder.path / ENVIRONMENT, environment)
-            report = RunningReport(folder.path, self.rules, self.watcher.warning)
+            report = RunningReport(folder.path, self.rules, self.watcher.warn)
             if not folder.net(0).is_file():
                 if self.state.generation and self.settings.start != START_RANDOM:
                     self._existing(folder.net(0))  # its start may have been trained since
@@ -329,7 +329,7 @@ class Reinforcement:
         self._save_clock()
         self.watcher.generation(row)
         if advice := advice_on(row, self.settings.variety.scattered_share):
-            self.watcher.warning(advice)
+            self.watcher.warn(advice)
 
     # --- games ---------------------------------------------------------------------------------
 

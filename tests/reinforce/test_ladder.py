@@ -41,13 +41,13 @@ def ladder(
     folder: Path,
     make_player: MakePlayer = outside_player,
     plies: int = 30,
-    warning: Callable[[str], None] = lambda text: None,
+    warn: Callable[[str], None] = lambda text: None,
     **words: Any,
 ) -> RunLadder:
     words = {"games": 4, "nodes": 0, "opponents": (1, 4)} | words
     settings = ReinforceSettings(variant=VARIANT, ladder=words, variety={"max_plies": plies})
     spec = registry().variant(VARIANT)
-    return RunLadder(folder, spec, settings, make_player=make_player, warning=warning)
+    return RunLadder(folder, spec, settings, make_player=make_player, warn=warn)
 
 
 def nets() -> tuple[Callable[[int], Evaluator], list[int]]:
@@ -317,7 +317,7 @@ def test_a_program_that_breaks_is_left_out(tmp_path: Path) -> None:
 
     said: list[str] = []
     words = {"engines": ("toy;nodes=5", "random"), "opponents": ()}
-    one = ladder(tmp_path, make_player, warning=said.append, **words)
+    one = ladder(tmp_path, make_player, warn=said.append, **words)
     net_of, _ = nets()
     one.measure(1, net_of(1), net_of)
     one.measure(2, net_of(2), net_of)
@@ -330,7 +330,7 @@ def test_faults_of_a_program_are_a_warning(tmp_path: Path) -> None:
     """An illegal move is often the sign of other rules."""
     said: list[str] = []
     words = {"engines": ("toy;nodes=5",), "opponents": ()}
-    one = ladder(tmp_path, lambda player, rules: Faulty(), warning=said.append, **words)
+    one = ladder(tmp_path, lambda player, rules: Faulty(), warn=said.append, **words)
     net_of, _ = nets()
     one.measure(1, net_of(1), net_of)
     one.measure(2, net_of(2), net_of)

@@ -119,7 +119,7 @@ def test_advice_stays_on_the_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     steps: list[str] = []
     warnings: list[str] = []
-    watcher = Watcher(step=steps.append, warning=warnings.append)
+    watcher = Watcher(step=steps.append, warn=warnings.append)
     assert small_run(tmp_path, small_settings(generations=2), watcher).run()
     assert warnings == ["scatter them"] and "scatter them" not in steps
 

@@ -71,7 +71,7 @@ class Fetcher:
     fetch_file: FetchFile
     on_month: Callable[[MonthlyFile], None]
     """Called when a month begins."""
-    on_note: Callable[[str], None]
+    report: Callable[[str], None]
 
     def __post_init__(self) -> None:
         self._codec = RulesCodec(self.spec)
@@ -86,7 +86,7 @@ class Fetcher:
         names = {file.name for file in files}
         cut = cut_unfinished_month(self.store)
         if cut:
-            self.on_note(f"{self.store}: removed an incomplete month, {cut}.")
+            self.report(f"{self.store}: removed an incomplete month, {cut}.")
         info = Store(self.store, self.spec).info
         for run in info.runs:
             month = next((source for source in run.sources if is_month(source)), None)
@@ -132,7 +132,7 @@ class Fetcher:
                         raise DataError(
                             f"{problem}; its checksum is right, so its format is unknown"
                         )
-            self.on_note(f"{problem}; reading it again.")
+            self.report(f"{problem}; reading it again.")
         raise DataError(f"{problem} after {MONTH_ATTEMPTS} attempts; its games were not kept")
 
     def _import(self, file: MonthlyFile, archive: IO[bytes]) -> tuple[ImportReport, str]:

@@ -89,11 +89,11 @@ class RunLadder:
         *,
         rules: Rules | None = None,
         make_player: MakePlayer = outside_player,
-        warning: Callable[[str], None] = lambda text: None,
+        warn: Callable[[str], None] = lambda text: None,
     ) -> None:
         """Go on with the ladder of a run's folder, if it has one.
 
-        make_player: makes the outside players. warning: called with a sentence about a player that
+        make_player: makes the outside players. warn: called with a sentence about a player that
         fails, once for each. Raises SettingError as `outside_players`, DataError for a damaged file.
         """
         self.folder = folder
@@ -102,7 +102,7 @@ class RunLadder:
         self.rules = rules or make_rules(spec)
         self._engines = outside_players(settings.ladder)
         self._make_player = make_player
-        self._warning = warning
+        self._warn_user = warn
         self._warned: set[Opponent] = set()
         """Players that a warning was about."""
         self._stopped = threading.Event()
@@ -199,7 +199,7 @@ class RunLadder:
         """Write a warning about an outside player, the first time."""
         if opponent not in self._warned:
             self._warned.add(opponent)
-            self._warning(f"ladder.engines: {opponent!r}: {text}")
+            self._warn_user(f"ladder.engines: {opponent!r}: {text}")
 
     def _warn_of_faults(self, opponent: str, name: str, faults: Counter[str]) -> None:
         """Warn that a program lost games by its own faults. faults: their reasons."""
