@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from variant_ai.core.errors import DataError, MoveError, SettingError, VariantAIError
+from variant_ai.core.errors import MoveError, SettingError, VariantAIError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -27,19 +25,17 @@ from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.search.interface import BaseSearch, check_shape
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.move.variations import line_limit, make_report, visited_moves
-from variant_ai.core.search.pipeline import Job, Pipeline, check_evaluation, streams
-from variant_ai.core.search.report import Phases, Report
+from variant_ai.core.search.pipeline import Pipeline, streams
+from variant_ai.core.search.report import Report
+from variant_ai.core.search.search_steps import NetSteps, UniformSteps
 from variant_ai.core.search.settings import SearchParams
-from variant_ai.core.search.tree.descent import FULL, STUCK
 from variant_ai.core.search.tree.edges import moves_to_search
-from variant_ai.core.search.tree.leaf_batch import ENOUGH, LeafBatch
 from variant_ai.core.search.tree.look_ahead.shortest_mate import PATIENT, POSITIONS
 from variant_ai.core.search.tree.nodes import MOST_PENDING
 from variant_ai.core.search.tree_factory import (
     RestrictedRoots,
     batch_for,
     encoder_and_rules,
-    leaf_planes,
     new_tree,
     with_last_moves,
 )
@@ -48,17 +44,6 @@ from variant_ai.core.system.text_tables import counted
 
 VISITS_PER_EVALUATION = 1000
 """A search limited by evaluations also ends after this number of visits for each of them."""
-SLICE_SECONDS = 0.004
-"""Longest time that the tree thread works without checking for `stop` and the deadline."""
-
-
-@dataclass
-class PendingBatch:
-    """Batch that is being evaluated."""
-
-    batch: LeafBatch
-    rows: int
-    job: Job
 
 
 class Search(BaseSearch):
@@ -102,17 +87,9 @@ class Search(BaseSearch):
         # before the threads, which would not be ended if there is no memory for the tree
         self.tree = new_tree(self.encoder, self.rules, self.params)
         self._pipeline = Pipeline(evaluators)
-        self.max_pending = self._pipeline.depth
-        """Maximum number of pending batches. With 1, nothing is selected while the net is working."""
         self._rng = np.random.default_rng(self.params.seed)
         self._lock = threading.RLock()
-        self._batches = [self._new_batch() for _ in range(self._pipeline.depth + 1)]
-        self._knows_draws = False
-        self._pending: deque[PendingBatch] = deque()
-        self._free = deque(self._batches)
-        """Batches that are not pending."""
-        self._rows = 0
-        """Leaves in the first of them, which is not full yet."""
+        self.steps = self._make_steps(first)
         self._allowed: Sequence[int] | None = None
         self._restricted = RestrictedRoots()
         self._begun, self._depth = 0.0, 0
@@ -122,9 +99,14 @@ class Search(BaseSearch):
         """Reason why an infinite search has finished, while it waits for `stop`."""
         self.set_game(Game(self.rules))
 
-    def _new_batch(self) -> LeafBatch:
-        depth = self.params.max_depth
-        return batch_for(self.encoder, self.evaluators[0], self.batch_rows, depth)
+    def _make_steps(self, evaluator: Evaluator) -> NetSteps | UniformSteps:
+        tree, encoder, params, rows = self.tree, self.encoder, self.params, self.batch_rows
+        if not evaluator.is_uniform:
+            return NetSteps(tree, encoder, evaluator, params, rows, self._pipeline, self._lock)
+        # without compiled rules a position may take ten milliseconds
+        least = 64 if is_compiled(self.rules) else 1
+        batch = batch_for(encoder, evaluator, rows, params.max_depth)
+        return UniformSteps(tree, batch, least, self._pipeline, self._lock)
 
     # --- the position ----------------------------------------------------------------------------
 
@@ -214,8 +196,8 @@ class Search(BaseSearch):
         self._begun, self._took = time.perf_counter(), None
         self._depth = 0
         self._ended = ""
-        self.phases = Phases()
         self._pipeline.start()
+        self.phases = self.steps.begin()
         tree, game = self.tree, self.game
         with self._lock:
             tree.begin()
@@ -265,22 +247,7 @@ class Search(BaseSearch):
             return ""
         if deadline is not None and time.perf_counter() >= deadline:
             return "movetime"  # the evaluation would come too late
-        batch = self._batches[0]
-        with self._lock:
-            rows, _ = self.tree.fill(batch, 0, 1, 1, 1 if self.uniform else None)
-        if not rows:
-            return ""
-        pending = self._submit(batch, rows)
-        try:
-            arrived = self._pipeline.wait(pending.job, deadline)
-        except BaseException:  # such as Ctrl-C; the root must not stay pending
-            self._abandon(pending)
-            raise
-        if not arrived:
-            self._abandon(pending)
-            return "stop" if self._pipeline.stopped else "movetime"
-        self._back_up(pending)
-        return ""
+        return self.steps.open_root(deadline)
 
     def _search(
         self,
@@ -291,27 +258,20 @@ class Search(BaseSearch):
         interval: float,
     ) -> str:
         """Run the loop of the tree thread; returns the reason why it ended."""
-        step = self._uniform_step() if self.uniform else self._step()
         next_report = self._begun + interval
         tree = self.tree
         finished = ""
         try:
             while not (reason := self._limit(limits, deadline) or finished):
                 made = tree.counter("visits"), tree.counter("evaluations")
-                finished = step(*limits.left(*made), deadline)
+                finished = self.steps.step(*limits.left(*made), deadline)
                 with self._lock:
                     tree.reclaim()
                 if on_report is not None and time.perf_counter() >= next_report:
                     on_report(self.report(multipv))
                     next_report = time.perf_counter() + interval
         finally:
-            # at a proof or a limit some leaves may still wait in a batch that is not full
-            if self._rows:
-                with self._lock:
-                    self.tree.abandon(self._free[0], 0, self._rows)
-                self._rows = 0
-            while self._pending:
-                self._abandon(self._pending.pop())
+            self.steps.end()
         return reason
 
     def _shorten(self, limits: Limits, deadline: float | None) -> None:
@@ -350,123 +310,6 @@ class Search(BaseSearch):
             return line_limit(self.game, self.report(), limits.depth, limits.mate)
         return ""
 
-    def _uniform_step(self) -> Callable[[int, int, float | None], str]:
-        """Return a function that runs a slice of search with the uniform evaluator, all compiled."""
-        # without compiled rules a position may take ten milliseconds
-        least = 64 if is_compiled(self.rules) else 1
-        enough = 4 * least
-        batch = self._batches[0]
-
-        def step(visits: int, evaluations: int, deadline: float | None) -> str:
-            nonlocal enough
-            most, begun = min(visits, evaluations), time.perf_counter()
-            goes_on = partial(self._pipeline.goes_on, deadline)
-            with self._lock:
-                _, outcome = self.tree.fill(batch, 0, self.batch_rows, most, enough, goes_on)
-            took = time.perf_counter() - begun
-            self.phases.fill += took
-            if took < SLICE_SECONDS / 2 and enough < 1 << 16:
-                enough *= 2
-            elif took > SLICE_SECONDS and enough > least:
-                enough //= 2
-            return self._ending(outcome)
-
-        return step
-
-    def _step(self) -> Callable[[int, int, float | None], str]:
-        """Return a function that fills and submits a batch, or waits for the oldest one and backs it
-        up.
-
-        A batch that cannot be filled is kept while another one is pending, because that one will give
-        new leaves.
-        """
-        free = self._free = deque(self._batches)
-        ended = ""
-
-        def step(visits: int, evaluations: int, deadline: float | None) -> str:
-            nonlocal ended
-            batch = free[0]
-            pending_rows = sum(pending.rows for pending in self._pending)
-            # ends of games are visits without evaluations, and do not fill the batch
-            enough = self.params.leaves_at(self.tree.visits_at_root())
-            size = min(self.batch_rows, enough, evaluations - pending_rows)
-            most = visits - self._rows - pending_rows
-            has_room = len(self._pending) < self.max_pending and self._rows < size
-            if has_room and most > 0 and not ended:
-                begun = time.perf_counter()
-                goes_on = partial(self._pipeline.goes_on, deadline)
-                with self._lock:
-                    self._rows, outcome = self.tree.fill(
-                        batch, self._rows, size, most, None, goes_on
-                    )
-                self.phases.fill += time.perf_counter() - begun
-                if outcome != ENOUGH:
-                    ended = self._ending(outcome)
-                if not goes_on():
-                    return ""
-            full = 0 < self._rows >= size and len(self._pending) < self.max_pending
-            if full or (self._rows and not self._pending):
-                rows, self._rows = self._rows, 0
-                self._pending.append(self._submit(free.popleft(), rows))
-                if len(self._pending) < self.max_pending and most > size and not ended:
-                    return ""
-            if not self._pending:
-                return ended
-            begun = time.perf_counter()
-            arrived = self._pipeline.wait(self._pending[0].job, deadline)
-            self.phases.wait += time.perf_counter() - begun
-            if not arrived:
-                return ""
-            pending = self._pending.popleft()
-            free.append(pending.batch)
-            self._back_up(pending)
-            return ended if not self._pending and not self._rows else ""
-
-        return step
-
-    def _ending(self, outcome: int) -> str:
-        """Return the reason if no more leaves are possible: `memory`, `solved`, or an empty string."""
-        if outcome == STUCK:
-            return "solved"
-        if outcome == FULL:
-            return "" if self.tree.make_room() else "memory"
-        return ""
-
-    def _submit(self, batch: LeafBatch, rows: int) -> PendingBatch:
-        planes = leaf_planes(self.encoder, batch, rows)
-        return PendingBatch(batch, rows, self._pipeline.submit(planes))
-
-    def _back_up(self, pending: PendingBatch) -> None:
-        """Back up an evaluated batch."""
-        job, rows = pending.job, pending.rows
-        if job.error is not None:
-            self._abandon(pending)
-            raise job.error
-        assert job.answer is not None
-        answer = job.answer
-        begun = time.perf_counter()
-        with self._lock:
-            try:
-                check_evaluation(answer, rows, self.encoder.actions)
-            except DataError:
-                self._abandon(pending)
-                raise
-            draws = None if answer.wdl is None else answer.wdl[:, 1]
-            self._knows_draws = draws is not None
-            self.tree.complete(pending.batch, rows, answer.value, answer.policy, draws)
-        self.phases.complete += time.perf_counter() - begun
-        self.phases.batches += 1
-        self.phases.rows += rows
-
-    def _abandon(self, pending: PendingBatch) -> None:
-        """Abandon a pending batch. Its planes may still be read, so it is replaced by a new one."""
-        pending.job.abandoned = True
-        with self._lock:
-            self.tree.abandon(pending.batch, 0, pending.rows)
-        self._batches = [
-            self._new_batch() if batch is pending.batch else batch for batch in self._batches
-        ]
-
     # --- reports ---------------------------------------------------------------------------------
 
     def _seconds(self) -> float:
@@ -485,7 +328,7 @@ class Search(BaseSearch):
             self.params,
             multipv=multipv,
             allowed=self._allowed,
-            knows_draws=self._knows_draws,
+            knows_draws=self.steps.knows_draws,
             seconds=self._seconds(),
             least_depth=self._depth,
             stopped_by=stopped_by,

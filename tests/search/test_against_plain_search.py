@@ -68,7 +68,7 @@ def test_the_tree_is_that_of_the_plain_search(
         **params,
     )
     # the pipeline would fill the next batch while one is pending
-    search.max_pending = 1
+    search.steps.max_pending = 1
     plain = PlainSearch(search.game, search.evaluators[0], search.params)
     plain.run(160)
     report = search.run(Limits(simulations=160))

@@ -267,7 +267,7 @@ def test_a_batch_that_waits_is_not_evaluated_after_a_stop(
 
     def stop() -> None:
         evaluator.stuck.wait()
-        while len(search._pending) < search.max_pending:
+        while len(search.steps.pending) < search.steps.max_pending:
             time.sleep(0.001)
         search.stop()
 
