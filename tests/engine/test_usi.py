@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from protocol_client import Client, best, hello
 
-from variant_ai.core.engine.commands import Go, Ignored, NewGame, Respond, SetOption, SetPosition
+from variant_ai.core.engine.commands import Go, NewGame, Respond, SetOption, SetPosition
 from variant_ai.core.engine.protocols.uci import Info
 from variant_ai.core.engine.protocols.usi import Usi
 from variant_ai.core.errors import FenError, MoveError
@@ -102,7 +102,7 @@ def test_commands() -> None:
     assert parse("go mate 5000") == Respond("checkmate notimplemented")
     assert parse("setoption name USI_Hash value 64") == SetOption("Hash", "64")
     assert parse("setoption name Move_Overhead value 64") == SetOption("Move_Overhead", "64")
-    assert isinstance(parse("usinewgame"), NewGame) and isinstance(parse("gameover win"), Ignored)
+    assert isinstance(parse("usinewgame"), NewGame)
     for line, problem in (
         ("position fen x", "'fen' where `startpos` or `sfen` is expected"),
         ("position sfen x", "1 fields"),
@@ -142,6 +142,14 @@ def test_a_shogi_gui_plays_shogi_without_choosing_it() -> None:
         UsiNotation().read(game.rules, game.position, move)
         client.send("go mate infinite")
         assert client.line() == "checkmate notimplemented"
+
+
+def test_the_end_of_a_game_ends_the_search_on_the_opponents_time() -> None:
+    with hello("usi") as client:
+        client.send("position startpos moves 7g7f", "go ponder btime 60000 wtime 60000")
+        client.ask("gameover win", until="bestmove")
+        client.send("gameover draw", "isready")  # without a search there is nothing to answer
+        assert client.line() == "readyok"
 
 
 def test_minishogi_is_chosen_by_its_option_and_chess_is_not_offered() -> None:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from variant_ai.core.engine.commands import (
     Command,
     Go,
-    Ignored,
     NewGame,
     Respond,
     SetOption,
     SetPosition,
+    Stop,
     Unreadable,
 )
 from variant_ai.core.engine.protocols.engine_options import VARIANT, Option, canonical
@@ -74,7 +74,7 @@ class Usi(Dialect):
         if word == "usinewgame":
             return NewGame()
         if word == "gameover":
-            return Ignored()
+            return Stop()  # of pondering: its move would be taken for one of the next game
         command = super().parse(text)
         if isinstance(command, SetOption):
             return command._replace(name=_OWN_NAMES.get(canonical(command.name), command.name))
