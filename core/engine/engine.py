@@ -107,7 +107,7 @@ class Engine:
         playable = [move for move in game.legal_moves().tolist() if move not in current.banned]
         if not playable or self._is_over():
             self.signals.wait_for_release(go, number)
-            return Answer(None, result=self._result())
+            return Answer(None, result=self.result())
         allowed = self._allowed_moves(go, notation, playable)
         choices = allowed or playable
         manager = self._updated_time_manager()
@@ -131,7 +131,7 @@ class Engine:
             self.chances.append((lines[0].q + 1) / 2)
         shows_wdl = self.options.is_on("UCI_ShowWDL")
         infos = tuple(infos_of(game, report, wdl=shows_wdl))
-        if not infos and self._result() == 0:  # drawn by itself: nothing was searched
+        if not infos and self.result() == 0:  # drawn by itself: nothing was searched
             wdl = (0, 1000, 0) if shows_wdl else None
             infos = (Info(depth=1, seldepth=1, wdl=wdl, pv=(current.text(best),)),)
         ponder = None if report.ponder is None else current.text(report.ponder)
@@ -200,7 +200,7 @@ class Engine:
             return False
         return outcome.winner is not None
 
-    def _result(self) -> int:
+    def result(self) -> int:
         """Result for the side to move: 1 won, as in antichess without a move; 0 drawn; -1 lost: mated,
         stalemated if that loses, or all moves banned."""
         game = self.game().game
@@ -490,10 +490,13 @@ class Engine:
         if outcome is not None:
             yield f"result {outcome.result} ({outcome.reason})"
 
-    def static_info(self) -> Info:
-        """Return the net's score of the position, without a search."""
+    def static_info(self) -> Info | None:
+        """Return the net's score of the position, without a search; None if the game is over."""
         from variant_ai.core.search.net_answers import answer_of
         from variant_ai.core.search.report import centipawns
 
-        answer = answer_of(self._ready_search(), self.game().game)
+        game = self.game().game
+        if not len(game.legal_moves()) or self._is_over():
+            return None
+        answer = answer_of(self._ready_search(), game)
         return Info(depth=0, cp=centipawns(answer.value))

@@ -416,7 +416,12 @@ class Session:
                 self._perft(go.perft, number)
                 return
             if go.depth == 0 and dialect.has_static_search:
-                lines = [*dialect.info(self.engine.static_info()), *dialect.idle_stop()]
+                info = self.engine.static_info()
+                lines = (
+                    dialect.no_move(self.engine.result())
+                    if info is None
+                    else [*dialect.info(info), *dialect.idle_stop()]
+                )
                 self._finish_go(number, *lines)
                 return
             lines = self._search(go, number, at)

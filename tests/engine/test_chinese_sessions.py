@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from protocol_client import Client, FakeBuilder, best, hello, last_search
 
 XIANGQI = "rnbakabnr/9/1c5c1/p1p1p1p1p/9/9/P1P1P1P1P/1C5C1/9/RNBAKABNR"
@@ -119,10 +120,11 @@ def test_in_batch_mode_searches_wait_for_each_other() -> None:
         assert "nodes 30" in first[-3] and "nodes 30" in second[-3]
 
 
-def test_stalemate_is_lost_where_the_spec_says_so() -> None:
+@pytest.mark.parametrize("go", ["go depth 3", "go depth 0"])
+def test_stalemate_is_lost_where_the_spec_says_so(go: str) -> None:
     with hello("ucci") as client:
         lines = client.ask(
-            "position fen 3k5/4P4/9/9/9/9/9/9/9/4K4 b - - 0 1", "go depth 3", until="nobestmove"
+            "position fen 3k5/4P4/9/9/9/9/9/9/9/4K4 b - - 0 1", go, until="nobestmove"
         )
         assert lines == ["info depth 0 score -30000", "nobestmove"]
 
