@@ -547,7 +547,10 @@ def test_nothing_is_printed_early_under_ponder_and_infinite() -> None:
         assert best(client.ask("stop", until="bestmove")) == "a2a3"
 
 
-@pytest.mark.parametrize("limit", ["nodes 800", "depth 5", "mate 1"])
+@pytest.mark.parametrize(
+    "limit",
+    ["nodes 800", "depth 5", "mate 1", "movetime 3600000", "wtime 36000000 btime 36000000", ""],
+)
 def test_a_finished_search_answers_after_a_ponder_hit(limit: str) -> None:
     """No limit is ever met where no visit is added."""
     builder = FakeBuilder()

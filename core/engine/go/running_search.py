@@ -201,13 +201,14 @@ class _SearchTimer:
         return self._budget is not None and self._is_decided(self._budget)
 
     def _limit_met(self) -> bool:
-        """Check limits that the search does not know, because they count from the ponder hit on."""
+        """Check what the search does not know, because it counts from the ponder hit on: that it may end
+        when nothing is left to search, and the limits."""
         task = self.task
+        if self.search.report(1, pv=False).stopped_by:
+            return True
         if task.nodes is None and task.depth is None and task.mate is None:
             return False
         report = self.search.report(1)
-        if report.stopped_by:  # nothing is left to search, so no limit would ever be met
-            return True
         if task.nodes is not None and report.visits >= task.nodes:
             return True
         from variant_ai.core.search.move.variations import line_limit
