@@ -23,13 +23,14 @@ class LoadingProgress:
         self._waiting = 0
         """Number of answers that wait."""
         self._last = ""
+        self._has_timer = False
 
     def begin(self) -> None:
         """Count an answer that waits from now on."""
         with self._lock:
             self._waiting += 1
             self._last = ""
-        self._start_timer()
+            self._start_timer()
 
     def end(self) -> None:
         """Count an answer that has been given."""
@@ -37,13 +38,16 @@ class LoadingProgress:
             self._waiting -= 1
 
     def _start_timer(self) -> None:
-        if not self._is_over():
+        """Start the timer if there is none; the caller holds the lock."""
+        if not self._has_timer and not self._is_over():
+            self._has_timer = True
             timer = threading.Timer(EVERY, self._print)
             timer.daemon = True
             timer.start()
 
     def _print(self) -> None:
         with self._lock:
+            self._has_timer = False
             if not self._waiting or self._is_over():
                 return
             progress = compilation.latest()
@@ -52,4 +56,4 @@ class LoadingProgress:
             if text != self._last:
                 self._write(text)
             self._last = text
-        self._start_timer()
+            self._start_timer()

@@ -177,6 +177,34 @@ def test_readyok_means_ready_and_progress_is_printed_meanwhile(
         assert best(client.ask("go nodes 3", until="bestmove")) == "a2a3"
 
 
+def test_progress_is_printed_at_the_same_pace_for_several_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[Callable[[], None]] = []
+
+    class Timer:
+        def __init__(self, seconds: float, call: Callable[[], None]) -> None:
+            self.call = call
+
+        def start(self) -> None:
+            started.append(self.call)
+
+    monkeypatch.setattr(loading_progress.threading, "Timer", Timer)
+    printed: list[str] = []
+    progress = loading_progress.LoadingProgress(lambda: False, printed.append)
+    for _ in range(3):
+        progress.begin()
+    for _ in range(2):
+        assert len(started) == 1
+        started.pop()()
+    for _ in range(3):
+        progress.end()
+    started.pop()()
+    assert not started and len(printed) == 1
+    progress.begin()
+    assert len(started) == 1
+
+
 def test_a_go_that_waits_for_loading_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading_progress, "EVERY", 0.05)
     monkeypatch.setattr(compilation._state, "latest", None)
