@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.encoding.encoding_kernels import encode_into
 from variant_ai.core.encoding.encoding_tables import InputTables
+from variant_ai.core.errors import SettingError
 from variant_ai.core.inference.backends.uniform_backend import UniformEvaluator
 from variant_ai.core.inference.choosing.evaluator_timing import random_planes
 from variant_ai.core.inference.interface import Evaluator
@@ -42,6 +43,7 @@ from variant_ai.core.rules.kernel.movegen import legal_moves_into, new_work
 from variant_ai.core.rules.kernel.play_move import play_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import POSITION, Position
+from variant_ai.core.search.interface import make_search
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.report import Phases, Report
 from variant_ai.core.search.search import Search
@@ -208,13 +210,14 @@ def measure(
 
     simulations: total number for the search; None: as many as fit in `seconds`. stops: a function
     that ends the search at once is added to it. stopped: called between turns; if True, the results
-    so far are returned.
+    so far are returned. Raises SettingError for another search than the graph search.
     """
     rules = game.rules
+    rounds = rounds if simulations is None else min(rounds, simulations)
     # the first batches of a search are smaller; measure full ones
     params = params.replace(batch_growth=0.0)
     load_judge(rules)  # engines and matches do so before any clock runs
-    search = Search(rules.spec, evaluator, params, rules=rules)
+    search = _graph_search(game, evaluator, params)
     speed, phases = Speed(), Phases()
     alone, alone_processor, evaluated = 0.0, 0.0, 0
     processor = tree = 0.0
@@ -267,6 +270,18 @@ def measure(
     return speed
 
 
+def _graph_search(game: Game, evaluator: Evaluator, params: SearchParams) -> Search:
+    """Return the search of the settings. Raises SettingError if it is not the graph search, whose parts
+    are timed here."""
+    search = make_search(game.rules.spec, evaluator, params, rules=game.rules)
+    if not isinstance(search, Search):
+        search.close()
+        raise SettingError(
+            f"algorithm = {params.algorithm!r}: only the search `graph` can be timed by its parts"
+        )
+    return search
+
+
 def bytes_per_node(search: Search) -> float:
     """Bytes per node of a full tree, with all arrays and each node's share of the hash table."""
     arrays = search.tree.arrays
@@ -280,7 +295,7 @@ def _profile(game: Game, evaluator: Evaluator, params: SearchParams) -> tuple[Ph
     runs in compiled code, which has no clock."""
     seen = Speed()
     instant = Instant(evaluator.planes_shape, evaluator.actions)
-    with Search(game.rules.spec, instant, params, rules=game.rules) as search:
+    with _graph_search(game, instant, params) as search:
         search.set_game(game)
         search.run(Limits(simulations=4 * params.batch_size))
         before = time.thread_time()

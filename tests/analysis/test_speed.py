@@ -6,6 +6,7 @@ import pytest
 
 from variant_ai.core.analysis import search_speed as speed
 from variant_ai.core.encoding import Encoder
+from variant_ai.core.errors import SettingError
 from variant_ai.core.inference import RandomEvaluator
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
@@ -39,3 +40,22 @@ def test_the_judge_of_chases_is_loaded_before_anything_is_timed(
     found = speed.measure(Game(rules), net, params, simulations=20, rounds=1)
     assert done[:2] == ["loaded", "searched"]
     assert found.simulations == 20
+
+
+def test_few_simulations_are_all_made() -> None:
+    rules = make_rules(load_spec(builtin_specs()["dobutsu"]))
+    net = RandomEvaluator(Encoder(rules.spec).shape, Encoder(rules.spec).actions)
+    params = SearchParams.of(rules.spec, memory_mb=16, batch_size=4)
+    assert speed.measure(Game(rules), net, params, simulations=2, rounds=3).simulations == 2
+
+
+def test_another_search_is_not_timed_as_the_graph_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OtherSearch:
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(speed, "make_search", lambda *_, **__: OtherSearch())
+    rules = make_rules(load_spec(builtin_specs()["dobutsu"]))
+    net = RandomEvaluator(Encoder(rules.spec).shape, Encoder(rules.spec).actions)
+    with pytest.raises(SettingError, match="only the search `graph`"):
+        speed.measure(Game(rules), net, SearchParams.of(rules.spec), simulations=2, rounds=1)
