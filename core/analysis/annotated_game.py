@@ -132,21 +132,19 @@ def analyse_game(
     """
     game = Game(rules, record.start_fen)
     analysis = GameAnalysis(record)
-    before = _search(search, game, limits, analysis)
+    before = _search(search, game, limits, analysis, goes_on=record.plies > 0)
     on_ply(1, before)
     for ply, move in enumerate(record.moves):
         if stopped():
             break
         side, position = game.side, game.position
         game.push(move)
-        outcome = game.outcome()
-        after = None
-        if outcome is None:
-            after = _search(search, game, limits, analysis)
-            if stopped():  # this search was cut short
-                break
+        after = _search(search, game, limits, analysis, goes_on=ply + 1 < record.plies)
+        if after is not None and stopped():  # this search was cut short
+            break
         best = before.lines[0] if before is not None and before.lines else None
-        if outcome is not None:
+        outcome = game.outcome()
+        if after is None and outcome is not None:
             played, score = float(outcome.value(side)), None
         else:
             reply = after.lines[0] if after is not None and after.lines else None
@@ -196,8 +194,12 @@ def annotated(
 
 
 def _search(
-    search: BaseSearch, game: Game, limits: Limits, analysis: GameAnalysis
+    search: BaseSearch, game: Game, limits: Limits, analysis: GameAnalysis, *, goes_on: bool
 ) -> Report | None:
+    """Search the last position of a game; None if it is over. goes_on: more moves follow in the record, so
+    that a draw by repetition or by the move count was not claimed."""
+    if goes_on and game.outcome() is not None:
+        game = game.without_history()
     if game.outcome() is not None:
         return None
     search.set_game(game)

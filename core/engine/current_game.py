@@ -159,16 +159,8 @@ class CurrentGame:
 
     def searchable(self) -> Game:
         """Return the game, or its position alone after an end that nobody claimed: the client plays on."""
-        from variant_ai.core.rules.game import Game
-
         game = self.game
-        if game.outcome() is None:
-            return game
-        position = game.position.copy()
-        position["clock"] = 0
-        alone = Game(self.rules, self.rules.fen(position))
-        alone.position["passes"] = position["passes"]
-        return alone
+        return game if game.outcome() is None else game.without_history()
 
     def _restart(self, command: SetPosition, notation: str) -> None:
         from variant_ai.core.rules.game import Game

@@ -89,6 +89,15 @@ class Game:
             game.push(move)
         return game
 
+    def without_history(self) -> Game:
+        """Return a game from the position alone, with no moves counted: for play that goes on after a draw
+        which nobody claimed."""
+        position = self.position.copy()
+        position["clock"] = 0
+        alone = Game(self.rules, self.rules.fen(position), judge=self.judge)
+        alone.position["passes"] = position["passes"]
+        return alone
+
     @cached_property
     def start_fen(self) -> str | None:
         """FEN of the first position; None: the variant's start position."""

@@ -121,6 +121,17 @@ def test_mates_become_scores_of_the_player_who_moved(rules: Rules) -> None:
     assert analysis.moves[2].mark == "??"
 
 
+def test_a_draw_that_nobody_claimed_is_no_end(rules: Rules) -> None:
+    there, back = ["g1f3", "g8f6"], ["f3g1", "f6g8"]
+    shuffled = [*there, *back, *there, *back]
+    oracle = Oracle([0.3] * 10, {})
+    ended = analyse_game(oracle, rules, record(rules, *shuffled), LIMITS)
+    assert (ended.moves[-1].value_played, ended.moves[-1].score) == (0.0, None)
+    went_on = analyse_game(oracle, rules, record(rules, *shuffled, "e2e4"), LIMITS)
+    assert went_on.moves[7].score == -centipawns(0.3)
+    assert went_on.moves[8].best is not None
+
+
 def test_interrupted_games_keep_what_is_judged(rules: Rules) -> None:
     done: list[int] = []
     oracle = Oracle([0.0] * 5, {})
