@@ -270,8 +270,9 @@ class _Match:
 
     def _evaluation(self, _: str) -> None:
         self.search.set_game(self.game)
-        report = self.search.run(self.limits, multipv=3)
-        for line in report.known_lines:
+        self.search.run(self.limits)
+        # the report of `run` begins with the move chosen, which is sampled with --elo
+        for line in self.search.report(3).known_lines:
             shown = f"  win/draw/loss {line.wdl_text} %" if line.wdl else ""
             moves = self.notation.write_line(self.rules, self.game.position, line.pv[:PV_PLIES])
             click.echo(f"{line.score_text:>7}  {' '.join(moves)}{shown}")

@@ -30,6 +30,15 @@ def test_moves_hints_and_take_back() -> None:
     assert "take back your last move" in done.output
 
 
+def test_the_evaluation_of_a_weak_engine_begins_with_the_best_move() -> None:
+    settings = {"temperature": 100, "temperature_moves": 1000, "quantile_clipping": 0}
+    given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    done = play(4 * "eval\n" + "quit\n", "--evaluator", "material", *given)
+    assert done.exit_code == 0, done.output
+    for shown in done.output.split("eval\n")[1:]:
+        assert shown.split()[1] in ("Nf3", "Nc3")
+
+
 def test_illegal_moves_are_reported() -> None:
     done = play("e2e5\nxyzzy\nundo\nsave\nquit\n")
     assert "'e2e5' is no legal move here; moves are written like" in done.output
