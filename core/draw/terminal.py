@@ -14,7 +14,7 @@ from variant_ai.core.rules.position import (
     piece_type,
 )
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.start_position import start_walls
+from variant_ai.core.spec.start_position import WALL, board_cells
 
 _RESET = "\x1b[0m"
 _LIGHT_FIGURES = dict(zip("♚♛♜♝♞♟", "♔♕♖♗♘♙", strict=True))
@@ -37,6 +37,10 @@ def board_text(
     """
     spec, types, position = game.rules.spec, game.rules.types, game.position
     files, ranks = spec.board.files, spec.board.ranks
+    placement = (
+        game.fen().split()[0].partition("[")[0]
+    )  # walls that were placed are in the FEN alone
+    walls = {s for s, text in board_cells(placement, files, ranks).items() if text == WALL}
     moved = move_squares(game.moves[-1]) if game.moves else ()
     cells = [
         _cell(spec, types, int(position["board"][0, square]), signs)
@@ -55,7 +59,7 @@ def board_text(
         line = f"{rank + first_rank:>{label}} "
         for column in columns:
             square = rank * files + column
-            text = cells[square] or _empty(spec, square, wide)
+            text = cells[square] or _empty(spec, square in walls, wide)
             text = text + " " * (span - _width(text))
             line += _framed(text, int(position["board"][0, square]), square in moved, colour)
         lines.append(line.rstrip())
@@ -83,8 +87,8 @@ def _cell(spec: VariantSpec, types: PieceTypes, code: int, signs: bool) -> str:
     return kind.symbol if colour == 0 else kind.symbol.lower()
 
 
-def _empty(spec: VariantSpec, square: int, wide: bool) -> str:
-    if square in start_walls(spec):
+def _empty(spec: VariantSpec, is_wall: bool, wide: bool) -> str:
+    if is_wall:
         return "＃" if wide else "#"
     if spec.drawing.board == "lines":
         return "＋" if wide else "+"

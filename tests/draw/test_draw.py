@@ -205,6 +205,15 @@ def test_text_marks_the_last_move_and_turns() -> None:
     assert "\x1b[" in signs
 
 
+def test_a_wall_that_was_placed_is_drawn() -> None:
+    spec = load_spec(Path(__file__).parents[1] / "web" / "duck.yaml")
+    game = Game.from_uci(make_rules(spec), None, ["e2e4,e4d5"])
+    assert board_text(game).splitlines()[3].split() == ["5", *"...#...."]
+    game.push_uci("e7e6,e6a3")
+    lines = board_text(game).splitlines()
+    assert "#" not in lines[3] and lines[5].split() == ["3", *"#......."]
+
+
 def test_how_it_is_drawn_changes_no_hash() -> None:
     spec = registry().variant("xiangqi")
     other = spec.model_copy(update={"drawing": Drawing()})
