@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from variant_ai.core.errors import DataError
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 SCALE = 400.0
 """Elo for odds of ten to one."""
@@ -223,14 +224,13 @@ def fit(results: Sequence[Sequence[Tally]]) -> Ratings:
     if not counts.sum():
         raise DataError("ratings need games, and there are none")
     unit = np.eye(players)
-    counts *= 1 - unit[..., None]
-    prior = not _has_maximum(counts)
-    fitted = counts.copy()
-    if prior:
-        fitted[..., 1] += PRIOR_DRAWS / 2 * (1 - unit)
-    # rows for all ordered pairs: +1 for the first player, -1 for the second; shape [P², P]
-    design = (unit[:, None, :] - unit[None, :, :]).reshape(players * players, players)
-    games, points = fitted.sum(axis=-1).ravel(), (fitted[..., 0] + fitted[..., 1] / 2).ravel()
+    first, second = np.triu_indices(players, 1)
+    # both orders of moves together, as `estimate` counts the games of two players; shape [pairs, 3]
+    counts = (counts + counts.transpose(1, 0, 2)[..., ::-1])[first, second]
+    design = unit[first] - unit[second]  # a row for each pair: +1 for one player, -1 for the other
+    prior = not _has_maximum(counts, first, second, players)
+    fitted = counts + np.array([0, PRIOR_DRAWS if prior else 0, 0])
+    games, points = fitted.sum(axis=-1), fitted[:, 0] + fitted[:, 1] / 2
     parameters = _maximum(design, games, points)
     expected = 1.0 / (1.0 + np.exp(-design @ parameters))
     information = np.linalg.pinv(
@@ -238,12 +238,12 @@ def fit(results: Sequence[Sequence[Tally]]) -> Ratings:
     )
     spread = np.asarray(
         sum(
-            fitted[..., outcome].ravel() * (worth - expected) ** 2
+            fitted[:, outcome] * (worth - expected) ** 2
             for outcome, worth in enumerate((1.0, 0.5, 0.0))
         )
     )
-    drawn = counts[..., 1].ravel()
-    for pair in np.flatnonzero((drawn > 0) & (drawn == counts.sum(axis=-1).ravel())):
+    drawn = counts[:, 1]
+    for pair in np.flatnonzero((drawn > 0) & (drawn == counts.sum(axis=-1))):
         alone = Tally(0, int(drawn[pair]), 0)
         spread[pair] = max(spread[pair], cautious_variance(alone) * alone.games**2)
     covariance = information @ (design.T @ (design * spread[:, None])) @ information
@@ -266,12 +266,12 @@ def _maximum(design: Floats, games: Floats, points: Floats) -> Floats:
     return parameters
 
 
-def _has_maximum(counts: Floats) -> bool:
+def _has_maximum(counts: Floats, first: Indices, second: Indices, players: int) -> bool:
     """Return True if every player has scored against every other, directly or by way of others
-    ([Ford])."""
-    points = counts[..., 0] + counts[..., 1] / 2
-    scored = (points > 0) | ((counts[..., 2] + counts[..., 1] / 2).T > 0)
-    reached = np.eye(len(counts), dtype=bool) | scored
-    for _ in range(len(counts).bit_length()):
-        reached = reached @ reached
-    return bool(reached.all())
+    ([Ford]). counts: wins, draws, losses of each pair."""
+    scored = np.eye(players, dtype=bool)
+    scored[first, second] = counts[:, 0] + counts[:, 1] > 0
+    scored[second, first] = counts[:, 2] + counts[:, 1] > 0
+    for _ in range(players.bit_length()):
+        scored = scored @ scored
+    return bool(scored.all())
