@@ -183,7 +183,14 @@ def test_colours_in_pairs_shorten_the_test() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "reason"),
-    [((5, 5), "less than"), ((0, 5, 0.0), "above 0"), ((0, 5, 0.6, 0.5), "below 1")],
+    [
+        ((5, 5), "less than"),
+        ((0, 5, 0.0), "above 0"),
+        ((0, 5, 0.6, 0.5), "below 1"),
+        ((0, 20_000), "from -1000 to 1000"),  # a score of exactly 1, in floating point
+        ((-1_000_000, 0), "from -1000 to 1000"),
+        ((math.nan, 0), "from -1000 to 1000"),
+    ],
 )
 def test_tests_that_cannot_be(settings: tuple[float, ...], reason: str) -> None:
     with pytest.raises(SettingError, match=reason):
@@ -197,10 +204,18 @@ def table(players: int) -> list[list[Tally]]:
     return [[Tally()] * players for _ in range(players)]
 
 
-def test_two_players_get_their_elo() -> None:
+@pytest.mark.parametrize(
+    ("moving_first", "moving_second"),
+    [
+        (Tally(20, 40, 10), Tally(35, 30, 15)),
+        (Tally(0, 50, 0), Tally(0, 50, 0)),
+        (Tally(5, 5, 0), Tally(0, 10, 0)),  # all drawn with one colour only
+    ],
+)
+def test_two_players_get_their_elo(moving_first: Tally, moving_second: Tally) -> None:
     results = table(2)
-    results[0][1], results[1][0] = Tally(20, 40, 10), Tally(15, 30, 35)
-    together = results[0][1] + results[1][0].turned
+    results[0][1], results[1][0] = moving_first, moving_second.turned
+    together = moving_first + moving_second
     said = estimate(together)
     ratings = fit(results)
     elo, error = ratings.difference(0, 1)

@@ -500,6 +500,14 @@ def test_the_sequential_test_ends_a_match(rules: Rules, tmp_path: Path) -> None:
     assert lost.sprt is not None and lost.sprt.verdict == "H0"
 
 
+def test_a_test_may_have_any_number_of_games(rules: Rules, tmp_path: Path) -> None:
+    """The schedule is not made in advance."""
+    match = Match(rules, tmp_path / "m", toys("a", "b"), games=10**12, sprt=[0, 100], max_plies=4)
+    match.stop_after = 2
+    state = match.run()
+    assert state.stopped and state.scheduled == 10**12 and len(state.entries) == 2
+
+
 def test_games_that_end_together_do_not_undo_a_verdict(
     rules: Rules, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -510,7 +518,7 @@ def test_games_that_end_together_do_not_undo_a_verdict(
         sprt=[0, 100], max_plies=4,
     )  # fmt: skip
     verdicts = iter([None, SprtStatus(3.0, -2.9, 2.9, "H1"), SprtStatus(2.0, -2.9, 2.9, None)])
-    monkeypatch.setattr(match.tournament, "_sprt", lambda state, schedule: next(verdicts))
+    monkeypatch.setattr(match.tournament, "_sprt", lambda state: next(verdicts))
     state = match.run()
     assert state.sprt is not None and state.sprt.verdict == "H1" and not state.stopped
     assert len(state.entries) == 1

@@ -27,6 +27,7 @@ from variant_ai.core.arena.match.match_record import (
     first_ply,
     game_pgn,
     match_standings,
+    tally_of,
 )
 from variant_ai.core.arena.match.match_settings import (
     MatchSettings,
@@ -191,9 +192,10 @@ class Tournament:
             }
             state = MatchState(self._names, self._entries(journal), spec=spec, asked=asked)
             order = opening_order(len(self.openings), settings.openings.order, settings.seed)
-            schedule = list(pairings(settings.meetings(), settings.games, order))
-            state.scheduled = len(schedule)
-            state.sprt = self._sprt(state, schedule)
+            meetings = settings.meetings()
+            state.scheduled = len(meetings) * settings.games
+            schedule = pairings(meetings, settings.games, order)
+            state.sprt = self._sprt(state)
             path = self.folder / PGN
             # all games again: a kill may have left the file incomplete
             with whole(path) as part, part.open("wb") as file:
@@ -206,7 +208,7 @@ class Tournament:
                     pgn.write(self._pgn(entry).encode())
                     pgn.flush()
                     os.fsync(pgn.fileno())
-                    state.sprt = self._sprt(state, schedule)
+                    state.sprt = self._sprt(state)
                     on_game(state, entry)
                     complaint = self._complaint(state.entries[earlier:])
                     if complaint and self.settings.stop_at_no_shows:
@@ -307,7 +309,7 @@ class Tournament:
 
     # --- playing -------------------------------------------------------------------------------
 
-    def _played(self, state: MatchState, schedule: Sequence[Pairing]) -> Iterator[GameEntry]:
+    def _played(self, state: MatchState, schedule: Iterator[Pairing]) -> Iterator[GameEntry]:
         """Games as they end, until the schedule is done, the test is decided, or `stop`."""
         done = {entry.number for entry in state.entries}
         missing = (pairing for pairing in schedule if pairing.number not in done)
@@ -370,7 +372,7 @@ class Tournament:
 
     # --- the test ------------------------------------------------------------------------------
 
-    def _sprt(self, state: MatchState, schedule: Sequence[Pairing]) -> SprtStatus | None:
+    def _sprt(self, state: MatchState) -> SprtStatus | None:
         """Apply the test to the pairs of games up to the first missing one in the schedule, because
         short games are overrepresented among later ones. A pair that repeats another counts
         once."""
@@ -378,19 +380,15 @@ class Tournament:
         if test is None:
             return None
         entries = {entry.number: entry for entry in state.entries}
-        points = {
-            number: entry.points if entry.first == state.names[0] else 1 - entry.points
-            for number, entry in entries.items()
-        }
         pairs = []
         seen: set[object] = set()
-        for pairing in schedule[::2]:
-            one, other = pairing.number, pairing.number + 1
-            if one not in points or other not in points:
+        for number in range(0, state.scheduled, 2):
+            if number not in entries or number + 1 not in entries:
                 break
-            keys = (entries[one].repetition_key, entries[other].repetition_key)
+            pair = entries[number], entries[number + 1]
+            keys = tuple(entry.repetition_key for entry in pair)
             if keys not in seen:
-                pairs.append(points[one] + points[other])
+                pairs.append(tally_of(pair, state.names[0]).points)
             seen.add(keys)
         return test.status(pair_counts(pairs))
 

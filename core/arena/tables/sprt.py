@@ -35,6 +35,8 @@ POINTS = np.array(PAIR_POINTS)
 """Mean score a game of each outcome."""
 UNSEEN = 1e-3
 """Count of an outcome that has not occurred, so that no hypothesis is impossible."""
+GREATEST = 1000
+"""Elo of a hypothesis, at most: those of scores near 0 and 1 leave no other outcome possible."""
 STEPS = 60
 """Bisections, each of which halves the error."""
 
@@ -67,8 +69,10 @@ class Sprt:
     beta: float = 0.05
 
     def __post_init__(self) -> None:
-        if not all(map(math.isfinite, (self.elo0, self.elo1))):
-            raise SettingError(f"sprt: {self.elo0:g} and {self.elo1:g} are not both finite")
+        if not (abs(self.elo0) <= GREATEST and abs(self.elo1) <= GREATEST):
+            raise SettingError(
+                f"sprt: elo0 {self.elo0:g} and elo1 {self.elo1:g} must be from -{GREATEST} to {GREATEST}"
+            )
         if not self.elo0 < self.elo1:
             raise SettingError(f"sprt: elo0 {self.elo0:g} must be less than elo1 {self.elo1:g}")
         if not (self.alpha > 0 and self.beta > 0 and self.alpha + self.beta < 1):
