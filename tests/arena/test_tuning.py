@@ -200,6 +200,22 @@ def test_what_does_nothing_matters_little(tmp_path: Path) -> None:
     assert values[0] == 0 and values[-1] == 1 and mean[-1] - mean[0] > 0.2
 
 
+def test_a_choice_that_was_hardly_tried_explains_no_more_than_all(tmp_path: Path) -> None:
+    """The sampler leaves a bad choice alone; the variance of the trials is then a small one."""
+    trials = [
+        Trial(
+            number,
+            {"q_weight": number / 20, "virtual_style": "loss" if number % 10 else "visit"},
+            Tally(32, 0, 8) if number % 10 else Tally(8, 0, 32),
+        )
+        for number in range(20)
+    ]
+    outcome = TuningResult(trials)
+    outcome.surrogate = Tuner(plan(), tmp_path, Games(), print).surrogate(trials)
+    shares = importances(plan(), outcome)
+    assert shares["virtual_style"] > 0.3 and sum(shares.values()) <= 1
+
+
 # --- the tuner -----------------------------------------------------------------------------------
 
 

@@ -84,9 +84,10 @@ def importances(plan: Plan, outcome: TuningResult) -> dict[str, float]:
     total = float(np.var(outcome.surrogate.predict(points)[0])) or 1.0
     found: dict[str, float] = {}
     for one, columns in _columns(plan):
-        at = np.unique(points[:, columns], axis=0)
+        # by how often each was tried: the sampler hardly tries a bad choice again
+        at, tried = np.unique(points[:, columns], axis=0, return_counts=True)
         means = [_average(outcome.surrogate, points, columns, value) for value in at]
-        found[one.name] = float(np.var(means)) / total
+        found[one.name] = float(np.var(np.repeat(means, tried))) / total
     return found
 
 
