@@ -201,6 +201,12 @@ def command(
         },
         **numbers,
     )
+    pairs = len(maker.openings)
+    if clock is None and pairs < longest // 2:
+        note(
+            f"{counted(pairs, 'opening')} for matches of up to {counted(longest, 'game')}: games that repeat "
+            "others move for move are no evidence; give more openings (`--openings`)"
+        )
     with stop_on_signal() as interrupt:
         interrupt.stops.append(maker.stop)
         tuner = Tuner(plan, output, maker.play, note)
@@ -349,7 +355,8 @@ def _show(plan: Plan, outcome: TuningResult, folder: Path, as_json: bool) -> Non
     verdict = ""
     if test is not None and outcome.strength is not None:
         verdict = test.sprt.verdict or "" if test.sprt is not None else ""
-        result = {"H1": "better", "H0": "no better"}.get(verdict, "undecided")
+        open_ = "undecided" if test.complete else "not finished"
+        result = {"H1": "better", "H0": "no better"}.get(verdict, open_)
         facts["test"] = f"{test.tally.text}, Elo {outcome.strength.text}: {result}"
         if test.sprt is not None:
             facts["SPRT"] = test.sprt.text

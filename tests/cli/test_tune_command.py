@@ -49,6 +49,7 @@ def test_a_tuning_and_the_same_again(tmp_path: Path, base: list[str]) -> None:
     assert [final["tally"] for final in said["finals"]] == ["1-1-0"] * 3
     assert said["winner"] is None and said["test"] is None
     assert "trial 8/8" in done.stderr and "No finalist beat" in done.stderr
+    assert "openings for matches" not in done.stderr
     assert (folder / "trials.png").read_bytes().startswith(b"\x89PNG")
     assert not (folder / "result.yaml").exists()
     again = tune([*words, "--json"])
@@ -79,6 +80,28 @@ def test_a_winner_is_tested_and_its_words_are_for_a_spec(
     tested = json.loads(next((tmp_path / "t" / "sprt").glob("*/match.json")).read_text())
     candidate, present = tested["settings"]["players"]
     assert candidate["search"] == pasted["search"] and "search" not in present
+
+
+def test_a_test_that_was_interrupted_has_no_verdict(
+    tmp_path: Path, base: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from variant_ai.core.arena.tables.elo import Tally
+
+    run = Tournament.run
+
+    def interrupted_in_the_test(self: Tournament, *arguments: Any) -> Any:
+        if self.settings.sprt is not None:
+            os.kill(os.getpid(), signal.SIGINT)
+        return run(self, *arguments)
+
+    monkeypatch.setattr(Tournament, "run", interrupted_in_the_test)
+    monkeypatch.setattr(
+        "variant_ai.core.arena.match.match_record.tally_of",
+        lambda entries, name: Tally(2 if entries else 0, 0, 0),
+    )
+    done = tune([*base, "--range", "cpuct_init=1:4", "-o", str(tmp_path / "t")])
+    assert done.exit_code == 130, done.stderr
+    assert "not finished" in done.stdout and "undecided" not in done.stdout
 
 
 def test_words_that_are_no_better_are_not_to_be_pasted(
@@ -125,6 +148,11 @@ def test_wrong_input_leaves_no_folder(
     assert done.exit_code in (1, 2) and reason in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "t").exists()
+
+
+def test_too_few_openings_are_reported(tmp_path: Path, base: list[str]) -> None:
+    words = [*base, "--sprt-games", "6", "--minutes", "0.00001", "-o", str(tmp_path / "t")]
+    assert "2 openings for matches of up to 6 games" in tune(words).stderr
 
 
 def test_a_clock_that_cannot_be_read(tmp_path: Path, base: list[str]) -> None:
