@@ -11,18 +11,23 @@ from arena_players import program
 from variant_ai.core.arena.match.referee import Conduct, Referee
 from variant_ai.core.arena.players.player import Allowance, Fault, PlayerClock, RandomPlayer, Turn
 from variant_ai.core.arena.players.player_spec import names_net, parse_player
+from variant_ai.core.arena.programs.engine_process import ProgramAnswer
 from variant_ai.core.arena.programs.program_player import (
+    HIGHEST,
     Coordinates,
     XboardPlayer,
     last_capture,
     program_player,
+    score_of,
     uci_limits,
 )
 from variant_ai.core.arena.programs.uci_client import CycloneClient, parse_ucci_option
+from variant_ai.core.arena.programs.xboard_client import _THINKING, _with_thought
 from variant_ai.core.errors import EngineError, MoveError, SettingError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
+from variant_ai.core.search.report import MATE
 from variant_ai.plugins import registry
 
 FAKE = Path(__file__).with_name("fake_engine.py")
@@ -327,6 +332,16 @@ def test_claims_are_not_believed(tall: Rules, mode: str, reason: str) -> None:
         assert fault.value.reason == reason
     finally:
         player.close()
+
+
+@pytest.mark.parametrize(
+    ("score", "centipawns"),
+    [(100_003, MATE - 3), (-100_002, -MATE + 2), (100_000, HIGHEST), (-100_000, -HIGHEST)],
+)
+def test_scores_of_xboard_beyond_a_hundred_thousand_are_mates(score: int, centipawns: int) -> None:
+    thinking = _THINKING.fullmatch(f"9 {score} 5 7 e2e4")
+    assert thinking is not None
+    assert score_of(_with_thought(ProgramAnswer("e2e4"), thinking)) == centipawns
 
 
 def test_an_announced_mate_reaches_the_referee(tall: Rules) -> None:

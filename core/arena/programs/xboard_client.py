@@ -209,7 +209,7 @@ def _claim(text: str) -> str:
 def _with_thought(answer: ProgramAnswer, thinking: re.Match[str]) -> ProgramAnswer:
     """Add depth, score and nodes of the engine's last thinking line."""
     depth, score, _, nodes = (int(thinking[i]) for i in range(1, 5))
-    if abs(score) >= MATE_SCORE:
+    if abs(score) > MATE_SCORE:
         mate = score - MATE_SCORE if score > 0 else score + MATE_SCORE
         return replace(answer, depth=depth, nodes=nodes, mate=mate)
     return replace(answer, depth=depth, nodes=nodes, score=score)
