@@ -38,7 +38,7 @@ from variant_ai.core.arena.players.player_spec import PlayerSpec, net_name, pars
 from variant_ai.core.arena.programs.engine_process import engine_command
 from variant_ai.core.arena.programs.program_player import Coordinates, program_player
 from variant_ai.core.arena.programs.uci_client import UciClient
-from variant_ai.core.arena.tables.elo import Tally, estimate
+from variant_ai.core.arena.tables.elo import Tally, estimate, expected_score
 from variant_ai.core.errors import DataError, EngineError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
@@ -107,12 +107,9 @@ class Rung:
 
 
 def score_error(tally: Tally) -> float:
-    """Half the width of the 95 % interval of the mean score, under the normal distribution."""
-    if not tally.games:
-        return 0.0
-    counts = ((0.0, tally.losses), (0.5, tally.draws), (1.0, tally.wins))
-    spread = sum(n * (points - tally.score) ** 2 for points, n in counts)
-    return 1.96 * math.sqrt(spread) / tally.games
+    """Half the width of the 95 % interval of the mean score, as wide as that of the Elo difference."""
+    found = estimate(tally)
+    return (expected_score(found.high) - expected_score(found.low)) / 2
 
 
 def _finite(number: float) -> float | None:
