@@ -203,7 +203,7 @@ def settings(**said: Any) -> MatchSettings:
     ("said", "reason"),
     [
         ({"nodes": None}, "player a has no limit"),
-        ({"players": ["a"]}, "players"),
+        ({"players": ["a"]}, "a match needs two players, not 1"),
         ({"resign": "x"}, "MOVES:CENTIPAWNS"),
         ({"draw": "1:2"}, "FIRST_MOVE"),
         ({"sprt": [0, 5], "players": ["a", "b", "c"]}, "two players"),

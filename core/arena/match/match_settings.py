@@ -70,7 +70,7 @@ class MatchSettings(MoveLimits):
     """Source of nets, openings and programs, printed if one is missing."""
     small: dict[str, Any] = Field(default_factory=dict)
     """Settings of a small run, which override the others."""
-    players: tuple[PlayerSpec, ...] = Field(min_length=2)
+    players: tuple[PlayerSpec, ...]
     """Players: texts as on the command line, or mappings."""
     kind: Kind = "round-robin"
     """All players meet each other, or the first players all others, or `pairs`."""

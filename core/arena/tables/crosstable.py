@@ -154,8 +154,8 @@ def text(table: Standings) -> str:
 
 
 PRIOR_NOTE = (
-    "Some players won or lost all games against the others: the ratings include one drawn game between "
-    "all pairs."
+    "Some players won all, lost all or played none of their games against the others: the ratings include "
+    "one drawn game between all pairs."
 )
 
 

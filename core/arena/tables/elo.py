@@ -194,7 +194,8 @@ class Ratings:
     covariance: Floats
     """[P, P], Elo²; singular, because only differences are known."""
     prior: bool
-    """True if draws were added because some players won or lost all games against the others."""
+    """True if draws were added because some players won all, lost all or played none of their games
+    against the others."""
 
     def error(self, player: int) -> float:
         """Half the width of the interval of a player's rating above the mean of all."""
