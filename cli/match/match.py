@@ -178,20 +178,23 @@ def command(
         raise KeyboardInterrupt
 
 
-def _installed(players: Any) -> Any:
-    """Return the players without optional ones whose program is missing, and print these."""
+def _installed(players: Any, where: str) -> Any:
+    """Return the players without optional ones whose program is missing, and print these. where: origin of
+    the players, for error messages."""
+    from variant_ai.core.arena.players.player_spec import PlayerSpec, player_of
     from variant_ai.core.arena.programs.engine_process import engine_command
 
     if not isinstance(players, list):
         return players
     kept = []
-    for player in players:
-        command = player.get("command") if isinstance(player, dict) else None
-        if command and player.get("optional"):
+    for number, given in enumerate(players, start=1):
+        is_parsed = isinstance(given, PlayerSpec)
+        player = given if is_parsed else player_of(given, f"{where}, player {number}")
+        if player.optional and player.command:
             try:
-                engine_command(str(command))
+                engine_command(player.command)
             except EngineError as error:
-                note(f"left out: {player.get('name', command)} ({error})")
+                note(f"left out: {player.label} ({error})")
                 continue
         kept.append(player)
     return kept
@@ -255,13 +258,10 @@ def _settings(
         settings = {name: value for name, value in settings.items() if name not in LIMITS}
     settings |= given
     folder = config.parent if config else None
-    settings["players"] = _installed(settings["players"])
+    where = str(config) if config else "match"
+    settings["players"] = _installed(settings["players"], where)
     with _with_needs(str(settings.get("needs", ""))):
-        return settings_of(
-            settings,
-            str(config) if config else "match",
-            lambda player: require_player(player, folder),
-        )
+        return settings_of(settings, where, lambda player: require_player(player, folder))
 
 
 def _run(tournament: Tournament, settings: MatchSettings) -> MatchState:

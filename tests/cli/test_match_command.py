@@ -107,6 +107,22 @@ def test_a_match_from_a_file(tmp_path: Path) -> None:
     assert other.exit_code == 1 and "nodes" in other.stderr
 
 
+def test_an_optional_player_is_left_out_if_it_is_missing(tmp_path: Path) -> None:
+    """Also if it is a text, as on the command line."""
+    config = tmp_path / "m.yaml"
+    config.write_text(
+        "variant: xiangqi\nnodes: 5\nmax_plies: 4\nplayers:\n  - no-such-engine;optional=true;name=x\n"
+        "  - {command: no-such-engine, optional: true}\n  - random;name=a\n  - random;name=b\n"
+    )
+    listed = CliRunner().invoke(cli, ["match", "--config", str(config), "-o", str(tmp_path / "m")])
+    assert listed.exit_code == 0 and "a against b" in listed.stdout
+    assert "left out: x" in listed.stderr and "left out: no-such-engine" in listed.stderr
+    given = match(tmp_path / "n", "no-such-engine;optional=true", "random", "random")
+    assert given.exit_code == 0 and "left out: no-such-engine" in given.stderr
+    only = match(tmp_path / "o", "no-such-engine;optional=true", "random")
+    assert only.exit_code == 1 and "a match needs two players, not 1" in only.stderr
+
+
 def test_a_player_takes_the_first_place_of_a_gauntlet(tmp_path: Path) -> None:
     config = tmp_path / "m.yaml"
     config.write_text(
