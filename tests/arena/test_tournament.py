@@ -370,6 +370,21 @@ def test_a_program_without_a_move_stops_the_match_after_two_games(
     assert name in (tmp_path / "m" / "table.txt").read_text()
 
 
+@pytest.mark.parametrize(
+    ("player", "reason", "end"),
+    [
+        ("slow", "time forfeit", r"\(`--margin`\)$"),
+        ("net:-;evaluator=material", "no move", "The match was stopped$"),
+    ],
+)
+def test_only_a_program_that_did_not_answer_may_speak_another_protocol(
+    rules: Rules, tmp_path: Path, player: str, reason: Any, end: str
+) -> None:
+    bad = ToyPlayer(player, fault=Fault(reason, "x"), at=0)
+    with pytest.raises(EngineError, match=f"without a move \\({reason}: x\\).*{end}"):
+        Match(rules, tmp_path / "m", [bad, *toys("b")], games=10).run()
+
+
 def test_a_match_may_go_on_without_a_move(rules: Rules, tmp_path: Path) -> None:
     bad = program(rules, "uci", [sys.executable, str(FAKE), "dies"], timeout=0.5)
     match = Match(rules, tmp_path / "m", [bad, *toys("b")], games=4, stop_at_no_shows=False)

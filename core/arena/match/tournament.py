@@ -362,11 +362,18 @@ class Tournament:
         if can_play or [_at_fault(one) for one in own].count(name) != MOST_NO_SHOWS:
             return ""
         player = self.settings.players[self._names.index(name)]
+        stopped = (
+            f"{name} lost its first {MOST_NO_SHOWS} games without a move ({entry.reason}: {entry.detail}). "
+            "The match was stopped"
+        )
+        if entry.reason == TIME_FORFEIT:
+            return f"{stopped}: give it more time, or tolerate more (`--margin`)"
+        if not player.command:
+            return stopped
         protocols = ", ".join(f"{protocol}:" for protocol in PROGRAM_PROTOCOLS.names)
         return (
-            f"{name} lost its first {MOST_NO_SHOWS} games without a move ({entry.reason}: {entry.detail}). "
-            f"The match was stopped: the program may speak another protocol ({protocols}), or "
-            f"need an argument such as -uci. Its command: {player.command or player.label}\n"
+            f"{stopped}: the program may speak another protocol ({protocols}), or "
+            f"need an argument such as -uci. Its command: {player.command}\n"
             + (f"Its last lines:{wrote}" if wrote else "It wrote nothing.")
         )
 
