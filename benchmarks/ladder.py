@@ -148,7 +148,8 @@ class Agreement:
         self._rules = rules
         self._client = client
         self._coordinates = Coordinates(rules)
-        self._checked: set[tuple[str, ...]] = set()
+        self._checked: set[tuple[str | None, ...]] = set()
+        """Start position and moves of each position."""
 
     def check(self, entry: GameEntry, rung: int) -> None:
         """Raises EngineError if a fault ended the game, or if legal moves differ in it."""
@@ -156,8 +157,8 @@ class Agreement:
         game = Game(self._rules, entry.start_fen)
         for ply, text in enumerate(entry.moves):
             before = tuple(entry.moves[:ply])
-            if before not in self._checked:
-                self._checked.add(before)
+            if (entry.start_fen, *before) not in self._checked:
+                self._checked.add((entry.start_fen, *before))
                 theirs = self._client.legal(entry.start_fen, before)
                 ours = set(self._coordinates.write_all(game.legal_moves().tolist()))
                 # It lists the drop of a pawn that mates, and counts it as lost; here it is illegal.

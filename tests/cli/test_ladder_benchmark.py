@@ -53,8 +53,10 @@ class Judge:
 
 
 def entry(moves: list[str], **words: Any) -> GameEntry:
-    names = {"first": "net", "second": "engine", "result": "1-0", "reason": "checkmate"} | words
-    return GameEntry(4, 2, opening=0, start_fen=None, moves=moves, opening_plies=0, **names)
+    names = {"first": "net", "second": "engine", "result": "1-0", "reason": "checkmate"}
+    return GameEntry(
+        4, 2, opening=0, moves=moves, opening_plies=0, **({"start_fen": None} | names | words)
+    )
 
 
 MOVES = ["a2a3", "a6a5", "g2g3"]
@@ -74,6 +76,16 @@ def test_another_opinion_names_game_and_position(ladder: ModuleType, rules: Rule
     with pytest.raises(EngineError, match=r"30 nodes, game 5, ply 2: .* disagree about ") as error:
         ladder.Agreement(rules, Judge(rules, less_at=2)).check(entry(MOVES), 30)
     assert fen in str(error.value)
+
+
+def test_the_same_moves_from_another_start_are_checked(ladder: ModuleType, rules: Rules) -> None:
+    judge = Judge(rules)
+    agreement = ladder.Agreement(rules, judge)
+    agreement.check(entry(MOVES), 30)
+    judge.less_at = 0
+    fen = Game.from_uci(rules, None, ["g2g3", "g6g5"]).fen()
+    with pytest.raises(EngineError, match=r"ply 0: .* disagree about "):
+        agreement.check(entry(MOVES, start_fen=fen), 30)
 
 
 def test_a_game_that_ends_by_a_fault_is_an_error(ladder: ModuleType, rules: Rules) -> None:
