@@ -96,6 +96,7 @@ def test_single_encounters() -> None:
     for pairs, reason in (
         ([["a", "b"]], "player 3 is in no pair"),
         ([["a", "b"], ["b", "a"]], "meet once"),
+        ([["a", "b"], ["C", "C"]], "not itself"),
         ([["a", "c"], ["b", "C"]], "did you mean 'C'"),
         ([], "go together"),
     ):

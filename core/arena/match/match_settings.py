@@ -255,6 +255,8 @@ def meetings(
     if kind == "pairs":
         if len({frozenset(pair) for pair in pairs}) < len(pairs):
             raise SettingError("pairs: two players meet once; give them more games")
+        if any(a == b for a, b in pairs):
+            raise SettingError("pairs: a player meets another one, not itself")
         if missing := set(range(players)) - {player for pair in pairs for player in pair}:
             raise SettingError(f"pairs: player {min(missing) + 1} is in no pair")
         return list(pairs)
