@@ -5,6 +5,7 @@ pydantic is imported at the first check, so that this room needs the standard li
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from variant_ai.core.errors import SettingError, unknown
@@ -79,7 +80,22 @@ def checked(model: type[M], given: object, where: str) -> M:
     except ValidationError as error:
         key, reason, value = first_fault(error)
         if reason == UNKNOWN_WORD:
-            at = () if "." in key else model.model_fields
-            raise SettingError(f"{where}: {unknown('key', key[:60], sorted(at))}") from error
+            *outer, word = error.errors(include_url=False)[0]["loc"]
+            place = ": ".join([where, ".".join(map(str, outer))]) if outer else where
+            known = _fields(model, outer)
+            raise SettingError(f"{place}: {unknown('key', str(word)[:60], known)}") from error
         shown = "" if reason == MISSING else f", given {value!r:.60}"
         raise SettingError(f"{where}: {key}: {reason}{shown}") from error
+
+
+def _fields(model: type[BaseModel], path: Sequence[int | str]) -> list[str]:
+    """Keys that a model accepts at a path of keys; none if there is no model."""
+    from pydantic import BaseModel
+
+    for part in path:
+        field = model.model_fields.get(str(part))
+        inner = field.annotation if field else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        model = inner
+    return sorted(model.model_fields)

@@ -130,6 +130,7 @@ def test_players_in_files(tmp_path: Path) -> None:
         ("", "one of command, net and random"),
         ("e;nonsense", "not KEY=VALUE"),
         ("e;dept=3", "did you mean 'depth'"),
+        ("e;optons.Hash=3", "unknown key 'optons.Hash'; .*accepted: clock, "),
         ("e;depth=0", "depth"),
         ("e;timeout=inf", "timeout"),
         ("e;clock=1:2:3", "clock"),

@@ -212,7 +212,7 @@ def settings(**said: Any) -> MatchSettings:
         ({"clock": "1:2:3"}, "clock"),
         ({"think": float("inf")}, "think"),
         ({"game": 3}, "did you mean 'games'"),
-        ({"openings": {"lins": []}}, "openings"),
+        ({"openings": {"lins": []}}, "openings: unknown key 'lins'; did you mean 'lines'"),
         ({"players": ["a", {"command": "b", "dept": 3}]}, "player 2.*did you mean 'depth'"),
     ],
 )

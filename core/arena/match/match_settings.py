@@ -147,7 +147,7 @@ def small_scale(given: dict[str, Any], where: str) -> dict[str, Any]:
     """Override settings of a match by its own settings of a small run.
 
     There, `divide_nodes: N` divides the nodes of all players, `replace: [A, B]` replaces A by B in
-    the paths of nets and stores, and a limit replaces all limits of the match. Raises SettingError
+    the paths of nets, and a limit replaces all limits of the match. Raises SettingError
     if the match has no such settings.
     """
     small = given.get("small")
