@@ -120,7 +120,7 @@ def command(
     games.jsonl, games.pgn and the table as text, CSV and HTML.
     """
     if gauntlet is not None:
-        given |= {"kind": "gauntlet", "seeds": gauntlet}
+        given |= {"kind": "gauntlet", "seeds": gauntlet, "pairs": []}
     if random_order:
         given.setdefault("openings", {})["order"] = "random"
     if sprt is not None:

@@ -136,6 +136,19 @@ def test_a_player_takes_the_first_place_of_a_gauntlet(tmp_path: Path) -> None:
     assert players == {"new": {"b", "c"}, "b": {"new"}, "c": {"new"}}
 
 
+def test_a_gauntlet_of_the_command_line_replaces_the_pairs_of_a_file(tmp_path: Path) -> None:
+    config = tmp_path / "m.yaml"
+    config.write_text(
+        "variant: xiangqi\nkind: pairs\npairs: [[a, b], [b, c]]\nnodes: 5\nmax_plies: 4\n"
+        "players: [random;name=a, random;name=b, random;name=c]\n"
+    )
+    words = ["match", "--config", str(config), "-o", str(tmp_path / "m"), "--json"]
+    done = CliRunner().invoke(cli, [*words, "--gauntlet", "1"])
+    assert done.exit_code == 0, done.stderr
+    players = {p["name"]: set(p["against"]) for p in json.loads(done.stdout)["players"]}
+    assert players == {"a": {"b", "c"}, "b": {"a"}, "c": {"a"}}
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
