@@ -327,6 +327,7 @@ def _draw(
     png: Path | None,
 ) -> None:
     from variant_ai.core.draw import Arrow, board_svg, png_bytes
+    from variant_ai.core.spec.start_position import walls_of_fen
 
     most = max((line.visits for line in report.lines), default=0)
     arrows = [
@@ -339,6 +340,7 @@ def _draw(
         last_move=game.moves[-1] if game.moves else None,
         arrows=arrows,
         flipped=flipped,
+        walls=walls_of_fen(spec, game.fen()),
         size=640,
     )
     if svg is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from variant_ai.core.draw.layout import CELL, MARGIN, Layout
 from variant_ai.core.spec.schema import VariantSpec
@@ -20,15 +20,19 @@ MARK_GAP, MARK_LENGTH = 6.0, 11.0
 
 
 def board_background(
-    spec: VariantSpec, layout: Layout, shades: Sequence[str] | None = None
+    spec: VariantSpec,
+    layout: Layout,
+    shades: Sequence[str] | None = None,
+    walls: Collection[int] | None = None,
 ) -> Iterator[str]:
     """SVG elements of the board. shades: a colour for each square, a1 first, which replaces the
-    board's own."""
+    board's own. walls: squares with a wall; None: those of the start position."""
     if spec.drawing.board == "lines":
         yield from _lines(spec, layout, shades)
     else:
         yield from _squares(spec, layout, shades)
-    yield from _shaded(layout, [(square, FRAME) for square in sorted(start_walls(spec))])
+    walls = start_walls(spec) if walls is None else walls
+    yield from _shaded(layout, [(square, FRAME) for square in sorted(walls)])
 
 
 def coordinates(layout: Layout) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
@@ -66,6 +66,7 @@ def board_svg(
     flipped: bool = False,
     mirrored: bool = False,
     shades: Sequence[str] | None = None,
+    walls: Collection[int] | None = None,
     show_coordinates: bool = True,
     size: int = 480,
 ) -> str:
@@ -74,6 +75,7 @@ def board_svg(
     position: shape (1,). arrows: best first; drops point from the hand to the square. flipped: put
     the second player below. mirrored: if flipped, keep the order of files, as nets of some variants
     see the board. shades: a colour for each square, a1 first, which replaces the board's own.
+    walls: squares with a wall (`walls_of_fen`); None: those of the start position.
     """
     layout = Layout.of(spec, flipped, mirrored)
     types = PieceTypes(spec)
@@ -83,7 +85,7 @@ def board_svg(
         f'viewBox="0 0 {layout.width:g} {layout.height:g}">',
         f"<title>{escape(spec.title)}</title>",
         f'<rect width="100%" height="100%" fill="{BACKGROUND}"/>',
-        *board_background(spec, layout, shades),
+        *board_background(spec, layout, shades, walls),
     ]
     if show_coordinates:
         parts += coordinates(layout)

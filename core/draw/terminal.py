@@ -14,7 +14,7 @@ from variant_ai.core.rules.position import (
     piece_type,
 )
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.spec.start_position import WALL, board_cells
+from variant_ai.core.spec.start_position import walls_of_fen
 
 _RESET = "\x1b[0m"
 _LIGHT_FIGURES = dict(zip("♚♛♜♝♞♟", "♔♕♖♗♘♙", strict=True))
@@ -37,10 +37,7 @@ def board_text(
     """
     spec, types, position = game.rules.spec, game.rules.types, game.position
     files, ranks = spec.board.files, spec.board.ranks
-    placement = (
-        game.fen().split()[0].partition("[")[0]
-    )  # walls that were placed are in the FEN alone
-    walls = {s for s, text in board_cells(placement, files, ranks).items() if text == WALL}
+    walls = walls_of_fen(spec, game.fen())
     moved = move_squares(game.moves[-1]) if game.moves else ()
     cells = [
         _cell(spec, types, int(position["board"][0, square]), signs)

@@ -139,7 +139,13 @@ def start_array(spec: VariantSpec) -> Home:
 def start_walls(spec: VariantSpec) -> frozenset[int]:
     """Return the squares with a wall, `*`, in `rules.start`. In the kernel they are no squares at all;
     Fairy-Stockfish has variants in which walls come and go."""
-    return frozenset(square for square, text in _start_cells(spec).items() if text == WALL)
+    return walls_of_fen(spec, spec.rules.start)
+
+
+def walls_of_fen(spec: VariantSpec, fen: str) -> frozenset[int]:
+    """Return the squares with a wall in a FEN, also of those placed during the game."""
+    cells = board_cells(fen.split(maxsplit=1)[0], spec.board.files, spec.board.ranks)
+    return frozenset(square for square, text in cells.items() if text == WALL)
 
 
 def has_even_walls(spec: VariantSpec) -> bool:

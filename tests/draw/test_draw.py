@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from variant_ai.core.draw import Arrow, board_svg, board_text, png_bytes
+from variant_ai.core.draw.background import FRAME
 from variant_ai.core.draw.layout import CELL, Layout
 from variant_ai.core.draw.shapes import FIGURES, strokes
 from variant_ai.core.errors import SpecError
@@ -19,7 +20,8 @@ from variant_ai.core.rules.position import PROMOTION, make_move
 from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.spec import encoding_hash, load_spec, rules_hash, spec_hash
 from variant_ai.core.spec.schema import Drawing
-from variant_ai.core.spec.zones import seen_by
+from variant_ai.core.spec.start_position import walls_of_fen
+from variant_ai.core.spec.zones import seen_by, square_of
 from variant_ai.plugins import registry
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -212,6 +214,15 @@ def test_a_wall_that_was_placed_is_drawn() -> None:
     game.push_uci("e7e6,e6a3")
     lines = board_text(game).splitlines()
     assert "#" not in lines[3] and lines[5].split() == ["3", *"#......."]
+
+
+def test_a_picture_shows_a_wall_that_was_placed() -> None:
+    spec = load_spec(Path(__file__).parents[1] / "web" / "duck.yaml")
+    game = Game.from_uci(make_rules(spec), None, ["e2e4,e4d5"])
+    walls = walls_of_fen(spec, game.fen())
+    assert walls == {square_of("d5", spec.board)}
+    assert f'fill="{FRAME}"' not in board_svg(spec, game.position)
+    assert board_svg(spec, game.position, walls=walls).count(f'fill="{FRAME}"') == 1
 
 
 def test_how_it_is_drawn_changes_no_hash() -> None:
