@@ -20,7 +20,7 @@ from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, pyffish
 from variant_ai.core.rules.fairy.fairy_workers import RulesWorkers, look_ahead, workers_of
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import POSITION, PROMOTION, TURNED, move_extra, move_kind
-from variant_ai.core.rules.text.notation import UciNotation, uci
+from variant_ai.core.rules.text.notation import SanNotation, UciNotation, uci
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.search import Search
 from variant_ai.core.search.settings import SearchParams
@@ -150,6 +150,22 @@ def test_what_a_record_cannot_hold_is_kept(name: str, moves: str) -> None:
     again = rules.position(game.fen())
     assert again["key"][0] == game.position["key"][0]
     assert rules.legal_moves(again).tolist() == game.legal_moves().tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "moves"), [("duck", ""), ("duck", "e2e4,e4a5 d7d5,d5a6 e4d5,d5a5"), ("joust", "")]
+)
+def test_san_names_the_square_of_a_wall(name: str, moves: str) -> None:
+    rules = rules_of(name)
+    game, san = Game.from_uci(rules, None, moves.split()), SanNotation()
+    texts = {}
+    for move in game.legal_moves().tolist():
+        text = san.write(rules, game.position, move)
+        assert text == pyffish().get_san(name, game.fen(), rules.uci(move))
+        texts[text] = move
+    assert len(texts) == len(game.legal_moves())
+    for text in [*texts][::7]:
+        assert san.read(rules, game.position, text) == texts[text]
 
 
 def test_a_copy_keeps_the_state_and_a_changed_one_does_not() -> None:

@@ -180,7 +180,8 @@ class IccsNotation(Notation):
 class SanNotation(Notation):
     """Standard algebraic notation with the spec's letters; the piece `P` has no letter.
 
-    `Nf3`, `exd5`, `R1e2`, `O-O`, `e8=Q`, `N@g5`, `P@h6`; `+` check, `#` mate, `--` pass. Also
+    `Nf3`, `exd5`, `R1e2`, `O-O`, `e8=Q`, `N@g5`, `P@h6`; `e4,d5` places a wall on d5; `+` check, `#` mate,
+    `--` pass. Also
     read: `@h6`, `0-0`, `e8Q`, `Ng1-f3`, `e2e4`, comment signs such as `!?`, and pieces with too
     much disambiguation, or none if one move fits.
     """
@@ -188,13 +189,15 @@ class SanNotation(Notation):
     name = "san"
 
     def write(self, rules: Rules, position: Position, move: int) -> str:
-        return self._body(rules, position, move) + self._check_sign(rules, position, move)
+        wall = wall_square(move, rules.spec.board.files)
+        body = self._body(rules, position, move) + (f",{wall}" if wall else "")
+        return body + self._check_sign(rules, position, move)
 
     def read(self, rules: Rules, position: Position, text: str) -> int:
         found = MoveText(self.name, rules, position, text)
-        token = text.strip().removesuffix("e.p.").rstrip("+#!?= ")
+        token, _, wall = text.strip().removesuffix("e.p.").rstrip("+#!?= ").partition(",")
         if token[:1] in "O0o" and token[1:2] in ("-", "O", "0", "o"):
-            return self._read_castling(found, token)
+            return self._read_castling(found, token, wall)
         if token in NULL_MOVES:
             return found.passing()
         lexicon = _lexicon(rules.types)
@@ -222,7 +225,7 @@ class SanNotation(Notation):
                 continue
             if (file < 0 or origin % files == file) and (rank < 0 or origin // files == rank):
                 fits.append(move)
-        return found.choose(fits, match["promoted"])
+        return found.choose(found.placing(wall, fits), match["promoted"])
 
     def _body(self, rules: Rules, position: Position, move: int) -> str:
         types, files, board = rules.types, rules.spec.board.files, position["board"][0]
@@ -268,12 +271,16 @@ class SanNotation(Notation):
             return ""
         return "+" if len(rules.legal_moves(after)) else "#"
 
-    def _read_castling(self, found: MoveText, token: str) -> int:
+    def _read_castling(self, found: MoveText, token: str, wall: str) -> int:
         written = token.upper().replace("0", "O")
         rules, lexicon = found.rules, _lexicon(found.rules.types)
-        for move in rules.legal_moves(found.position).tolist():
-            if move_kind(move) == CASTLING and lexicon.castling[move_argument(move)] == written:
-                return int(move)
+        fits = [
+            move
+            for move in rules.legal_moves(found.position).tolist()
+            if move_kind(move) == CASTLING and lexicon.castling[move_argument(move)] == written
+        ]
+        if fits:
+            return found.choose(found.placing(wall, fits))
         if written not in ("O-O", "O-O-O"):
             raise found.unreadable("castling as O-O or O-O-O")
         raise found.illegal()
@@ -291,9 +298,14 @@ def uci(types: PieceTypes, files: int, move: int) -> str:
     if move_kind(move) == DROP:
         return f"{_dropped(types, move)}@{target}"
     text = square_name(move_origin(move), files) + target + promotion_suffix(types, move)
+    wall = wall_square(move, files)
+    return f"{text},{target}{wall}" if wall else text
+
+
+def wall_square(move: int, files: int) -> str:
+    """Name of the square on which a move places a wall, or an empty string."""
     extra = move_extra(move)
-    wall = f",{target}{square_name(extra - 1, files)}" if extra not in (0, TURNED) else ""
-    return text + wall
+    return "" if extra in (0, TURNED) else square_name(extra - 1, files)
 
 
 _SQUARE = re.compile(r"([a-l])([0-9]{1,2})")
@@ -394,10 +406,14 @@ class MoveText:
                 and move_origin(move) == origin
                 and target in self._ends(move_argument(move))
             ]
-        if wall:
-            square = self.square(wall)
-            fits = [m for m in fits if square is not None and move_extra(m) == 1 + square]
-        return self.choose(fits, promoted)
+        return self.choose(self.placing(wall, fits), promoted)
+
+    def placing(self, wall: str, moves: list[int]) -> list[int]:
+        """Return the moves that place a wall on the square of this name; all moves if it is empty."""
+        if not wall:
+            return moves
+        square = self.square(wall)
+        return [move for move in moves if square is not None and move_extra(move) == 1 + square]
 
     def _ends(self, right: int) -> tuple[int, int]:
         """Squares to which a castling king may be written to go: its own target, and the rook."""
