@@ -16,6 +16,8 @@ ABOUT = 80
 """Number of functions that a search with a net needs; used until the total is known."""
 FIRST_ESTIMATE = 2.0
 """Seconds of compiling before the remaining time is estimated."""
+FIRST_FUNCTIONS = 5
+"""Functions that are compiled before the first estimate: the first ones are large."""
 LONGEST_GAP = 30.0
 """Most seconds between two reports that count as compiling; the rest was other work."""
 
@@ -82,7 +84,7 @@ def report(done: int, total: int) -> None:
         _state.spent += min(now - _state.reported, LONGEST_GAP)
     _state.reported = now
     left = None
-    if _state.spent >= FIRST_ESTIMATE and done > _state.before:
+    if _state.spent >= FIRST_ESTIMATE and done >= _state.before + FIRST_FUNCTIONS:
         left = (total - done) * _state.spent / (done - _state.before)
     _publish(Progress(done, total, left))
 
