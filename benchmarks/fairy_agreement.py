@@ -23,7 +23,7 @@ from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.spec.loader import parse_spec
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.text_tables import counted
-from variant_ai.core.testing.random_games import Report, moves_only, random_move, uci_text
+from variant_ai.core.testing.random_games import Report, moves_only, random_move
 
 PROBES = 3
 """Random games in which the letters of a variant are collected."""
@@ -158,7 +158,7 @@ class _ComparedGame:
                 return
             style = "special" if self.rng.random() < SPECIAL_SHARE else "any"
             move = random_move(self.rules, self.game.position, legal, style, self.rng)
-            self.moves.append(uci_text(self.rules, move))
+            self.moves.append(self.rules.uci(move))
             self.game.push(move)
             self.report.positions += 1
             if self.report.positions % 8 == 0:
@@ -168,7 +168,7 @@ class _ComparedGame:
         """Compare legal moves, FEN, check and end; return the moves, none if the game is over."""
         game, start, moves = self.game, self.start, self.moves
         legal: list[int] = game.legal_moves().tolist()
-        ours = {uci_text(self.rules, move) for move in legal}
+        ours = {self.rules.uci(move) for move in legal}
         theirs = set(self.plain.legal_moves(start, moves))
         self.report.moves += len(legal)
         if len(ours) != len(legal):
@@ -207,6 +207,6 @@ class _ComparedGame:
             self.differ(f"FEN {fen!r} is read as another position: {rules.fen(again)!r}")
         legal: list[int] = self.game.legal_moves().tolist()
         for move in self.rng.sample(legal, min(len(legal), 3)):
-            text = uci_text(rules, move)
+            text = rules.uci(move)
             if UciNotation().read(rules, position, text) != move:
                 self.differ(f"{text} is read as another move")

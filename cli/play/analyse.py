@@ -278,10 +278,7 @@ def _score(line: Line) -> str:
 def _position_json(
     spec: VariantSpec, game: Game, report: Report, notation: Notation, evaluator: Evaluator
 ) -> dict[str, Any]:
-    from variant_ai.core.rules.text.notation import UciNotation
-
-    def text(move: int) -> str:
-        return UciNotation().write(game.rules, game.position, move)
+    text = game.rules.uci
 
     def line_json(line: Line) -> dict[str, Any]:
         fields = line.as_json(text, digits=6)

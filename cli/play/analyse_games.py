@@ -176,13 +176,7 @@ class GamesAnalysis:
         return rows
 
     def _json(self, analysis: GameAnalysis) -> dict[str, Any]:
-        from variant_ai.core.rules.text.notation import uci
-
-        record = analysis.record
-
-        def text(move: int) -> str:
-            return uci(self.rules.types, self.rules.spec.board.files, move)
-
+        record, text = analysis.record, self.rules.uci
         return {
             "white": record.white,
             "black": record.black,

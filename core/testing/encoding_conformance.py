@@ -34,7 +34,7 @@ from variant_ai.core.testing.mirrored_views import (
     swapped_move,
     swapped_position,
 )
-from variant_ai.core.testing.random_games import Report, random_move, read_again, uci_text
+from variant_ai.core.testing.random_games import Report, random_move, read_again
 
 MAX_PLIES = 200
 SPECIAL_SHARE = 0.4
@@ -128,11 +128,8 @@ class _Comparison:
             self._mirrored(position, moves)
 
     def _differ(self, promise: str, position: Position, move: int | None, message: str) -> None:
-        text = "" if move is None else f", move {self._text(move)}"
+        text = "" if move is None else f", move {self.rules.uci(move)}"
         self.report.differ(f"{promise}: FEN {self.rules.fen(position)}{text}: {message}")
-
-    def _text(self, move: int) -> str:
-        return uci_text(self.rules, move)
 
     def _fen(self, position: Position) -> None:
         self.report.counts["FEN round trips"] += 1
@@ -163,10 +160,10 @@ class _Comparison:
                 self._differ(name, position, move, str(error))
                 return
             if back != move:
-                message = f"number {number} comes back as {self._text(back)}"
+                message = f"number {number} comes back as {self.rules.uci(back)}"
                 self._differ(name, position, move, message)
             if number in owner:
-                other = self._text(owner[number])
+                other = self.rules.uci(owner[number])
                 self._differ(name, position, move, f"shares number {number} with {other}")
             owner[number] = move
 
@@ -209,7 +206,9 @@ class _Comparison:
         legal = set(self.rules.legal_moves(other).tolist())
         for move, image in zip(moves, images, strict=True):
             if image not in legal:
-                self._differ(name, position, move, f"{self._text(image)} is illegal in the image")
+                self._differ(
+                    name, position, move, f"{self.rules.uci(image)} is illegal in the image"
+                )
         if len(legal) != len(moves):
             message = f"{counted(len(moves), 'move')}, {len(legal)} in the image"
             self._differ(name, position, None, message)
@@ -219,4 +218,4 @@ class _Comparison:
             expected = self.map.action(position, move)
             expected = expected if actions is None else int(actions[expected])
             if self.map.action(other, image) != expected:
-                self._differ(name, position, move, f"{self._text(image)} has another action")
+                self._differ(name, position, move, f"{self.rules.uci(image)} has another action")

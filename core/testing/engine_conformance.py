@@ -24,7 +24,7 @@ from variant_ai.core.rules.position import (
 )
 from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.testing.random_games import STYLES, random_move, uci_text
+from variant_ai.core.testing.random_games import STYLES, random_move
 
 DAMAGED = 40
 """Damaged FENs that are read."""
@@ -104,12 +104,12 @@ class _Check:
     def _texts(self, position: Position, moves: list[int], fen: str) -> None:
         texts: dict[str, int] = {}
         for move in moves:
-            text = uci_text(self.rules, move)
+            text = self.rules.uci(move)
             assert text not in texts, f"two moves are written {text} (FEN {fen})"
             texts[text] = move
         for text, move in texts.items():
             read = UciNotation().read(self.rules, position, text)
-            assert read == move, f"{text} is read back as {uci_text(self.rules, read)} (FEN {fen})"
+            assert read == move, f"{text} is read back as {self.rules.uci(read)} (FEN {fen})"
 
     def _outcome(self, position: Position, moves: list[int], fen: str) -> None:
         outcome = self.rules.outcome(position)
@@ -150,7 +150,7 @@ class _Check:
 
     def move(self, position: Position, move: int) -> Position:
         """Play a move and check the position after it."""
-        fen, text = self.rules.fen(position), uci_text(self.rules, move)
+        fen, text = self.rules.fen(position), self.rules.uci(move)
         before = position.copy()
         after = self.rules.play(position, move)
         where = f"after {text} (FEN {fen})"

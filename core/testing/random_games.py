@@ -21,7 +21,6 @@ from variant_ai.core.rules.position import (
     move_kind,
     move_target,
 )
-from variant_ai.core.rules.text.notation import uci
 
 STYLES = ("captures", "special", "quiet", "checks", "any")
 CHECKS_TRIED = 40
@@ -81,11 +80,6 @@ def read_again(rules: Rules, position: Position, fen: str) -> Position:
     for name in NOT_IN_FEN:
         again[0][name] = position[0][name]
     return again
-
-
-def uci_text(rules: Rules, move: int) -> str:
-    """UCI text of a move integer."""
-    return uci(rules.types, rules.spec.board.files, move)
 
 
 def is_capture(position: Position, move: int) -> bool:

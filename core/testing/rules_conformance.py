@@ -41,7 +41,6 @@ from variant_ai.core.testing.random_games import (
     moves_only,
     random_move,
     read_again,
-    uci_text,
 )
 
 T = TypeVar("T")
@@ -179,14 +178,14 @@ class _ComparedGame:
                 self._compare_fen()
             style = "captures" if ply < self.trade_plies else self.rng.choice(STYLES)
             move = random_move(self.rules, self.position, legal, style, self.rng)
-            self.moves.append(uci_text(self.rules, move))
+            self.moves.append(self.rules.uci(move))
             self.position = self.rules.play(self.position, move)
 
     def _compare_moves(self) -> list[int]:
         """Compare legal moves and check; return the legal moves."""
         before = self.position.copy()
         legal: list[int] = self.rules.legal_moves(self.position).tolist()
-        texts = [uci_text(self.rules, move) for move in legal]
+        texts = [self.rules.uci(move) for move in legal]
         ours, theirs = set(texts), set(self.reference.legal_moves(self.fen, self.moves))
         check = self.rules.in_check(self.position)
         self.report.positions += 1

@@ -20,7 +20,7 @@ from variant_ai.core.rules.position import Position
 from variant_ai.core.rules.shuffled_starts import random_start
 from variant_ai.core.rules.text.notation import Notation, core_notations
 from variant_ai.core.system.text_tables import counted
-from variant_ai.core.testing.random_games import STYLES, random_move, uci_text
+from variant_ai.core.testing.random_games import STYLES, random_move
 
 PLIES = 80
 FOREIGN = ("", " ", "?", "♞x", "e2e4e6", "0" * 300, "Ж9=Ж", "\x00", "\ud800", "--", "@", "+", "=")
@@ -67,20 +67,20 @@ def _written(notation: Notation, rules: Rules, position: Position, moves: list[i
     """Write all moves and read them back."""
     texts: dict[str, int] = {}
     for move in moves:
-        where = f"{uci_text(rules, move)} (FEN {rules.fen(position)})"
+        where = f"{rules.uci(move)} (FEN {rules.fen(position)})"
         text = notation.write(rules, position, move)
         assert isinstance(text, str), f"{notation.name} writes {text!r} for {where}"
         assert len(text.split()) == 1, f"{text!r} is not one word; {notation.name}, {where}"
         assert len(text) <= MAX_WORD, f"{text!r} is longer than {MAX_WORD} characters; {where}"
         assert text not in texts, (
-            f"{notation.name} writes {text!r} for {where} and for {uci_text(rules, texts[text])}"
+            f"{notation.name} writes {text!r} for {where} and for {rules.uci(texts[text])}"
         )
         texts[text] = move
         try:
             read = notation.read(rules, position, text)
         except MoveError as error:
             raise AssertionError(f"{text!r}, written for {where}, is not read: {error}") from error
-        assert read == move, f"{text!r}, written for {where}, is read as {uci_text(rules, read)}"
+        assert read == move, f"{text!r}, written for {where}, is read as {rules.uci(read)}"
     return list(texts)
 
 

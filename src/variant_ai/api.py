@@ -28,7 +28,7 @@ from variant_ai.core.errors import FenError, MoveError, SettingError, VariantAIE
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Outcome
 from variant_ai.core.rules.text.fen import fen_or_start
-from variant_ai.core.rules.text.notation import UciNotation, uci
+from variant_ai.core.rules.text.notation import UciNotation
 from variant_ai.core.spec.catalogue import home_path
 from variant_ai.core.spec.hashing import rules_hash
 from variant_ai.core.spec.schema import VariantSpec
@@ -153,7 +153,7 @@ class Position:
         return board_text(self.game, flipped=flipped)
 
     def _text(self, move: int) -> str:
-        return uci(self.game.rules.types, self.spec.board.files, move)
+        return self.game.rules.uci(move)
 
     def __str__(self) -> str:
         return self.text()

@@ -18,7 +18,6 @@ from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.spec.betza import parse_betza
-from variant_ai.core.testing.random_games import uci_text
 from variant_ai.testing import check_game_ends, check_rules
 
 SHIPPED = ["chess", "crazyhouse", "xiangqi", "minishogi", "minixiangqi", "kingofthehill", "dobutsu"]
@@ -60,8 +59,8 @@ def test_shipped_specs_are_found_again(name: str) -> None:
     for _ in range(4):
         ours, theirs = shipped.position(), derived.position()
         for _ in range(80):
-            moves = {uci_text(shipped, m): m for m in shipped.legal_moves(ours).tolist()}
-            same = {uci_text(derived, m): m for m in derived.legal_moves(theirs).tolist()}
+            moves = {shipped.uci(m): m for m in shipped.legal_moves(ours).tolist()}
+            same = {derived.uci(m): m for m in derived.legal_moves(theirs).tolist()}
             assert moves.keys() == same.keys(), shipped.fen(ours)
             ends = [r.outcome(p) for r, p in ((shipped, ours), (derived, theirs))]
             assert (ends[0] is None) == (ends[1] is None), shipped.fen(ours)
