@@ -18,8 +18,8 @@ from variant_ai.core.errors import SettingError
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from variant_ai.core.web.offered_nets import OfferedNet
     from variant_ai.core.web.web_settings import WebSettings
+    from variant_ai.core.web.work_room import OfferedNet
 
 
 @click.command(
@@ -131,7 +131,7 @@ def _nets(given: tuple[str, ...]) -> dict[str, OfferedNet]:
     """Return the nets by their names. Raises SettingError."""
     from variant_ai.cli.common.search_options import name_values
     from variant_ai.core.spec.catalogue import home_path
-    from variant_ai.core.web.offered_nets import OfferedNet
+    from variant_ai.core.web.work_room import OfferedNet
 
     found: dict[str, OfferedNet] = {}
     for one in given:

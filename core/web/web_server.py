@@ -30,8 +30,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from variant_ai.core.spec.catalogue import SPECS
+from variant_ai.core.web.client_messages import protocol_document
 from variant_ai.core.web.visitor import Visitor
-from variant_ai.core.web.web_protocol import protocol_document
 from variant_ai.core.web.web_settings import WebSettings, is_loopback
 from variant_ai.core.web.work_room import WorkRoom
 

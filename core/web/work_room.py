@@ -13,15 +13,14 @@ import contextlib
 import hashlib
 import shutil
 import tempfile
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.web.client_messages import MAX_MOVES
-from variant_ai.core.web.offered_nets import OfferedNet
 from variant_ai.core.web.search_schedule import SearchSchedule
 from variant_ai.core.web.web_settings import WebSettings
 from variant_ai.core.web.worker_process import WorkerProcess
@@ -42,6 +41,31 @@ NETS = {
     UNIFORM: "No net: search alone",
     RANDOM: "A net that has learnt nothing",
 }
+
+
+@dataclass(frozen=True)
+class OfferedNet:
+    """A net that the page offers under a name."""
+
+    path: Path
+    """Of a file, or of a folder with files or a run."""
+    variants: Sequence[str] = ()
+    """Names of the variants that it is of; empty: unknown."""
+
+    @classmethod
+    def read(cls, path: Path) -> OfferedNet:
+        """Return a net with the variants that its files name, none if they cannot be read: then the
+        search reports the mistake."""
+        try:
+            return cls(path, sorted(_variants(path)))
+        except (DataError, OSError):
+            return cls(path)
+
+    def require(self, name: str, variant: str) -> None:
+        """Raise DataError if the net is of other variants. name: of the net, for the message."""
+        if self.variants and variant not in self.variants:
+            known = " and ".join(self.variants)
+            raise DataError(f"net: {name} is a net for {known}, not for {variant}")
 
 
 @dataclass(frozen=True)
@@ -82,8 +106,6 @@ class WorkRoom:
         self._folder = Path(tempfile.mkdtemp(prefix="variant-ai-web-"))
         self._specs: OrderedDict[str, _Spec] = OrderedDict()
         """By the digest of their text."""
-        self._checking: Counter[str] = Counter()
-        """Checks under way of each digest, which read its file."""
         self._checks = 0
         self._variants: dict[str, Any] | None = None
         self._runs: dict[str, str] = {}
@@ -167,38 +189,25 @@ class WorkRoom:
         which it can be played."""
         digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
         self._checks += 1
-        with self._file(digest, text) as path:
+        # two visitors may send the same text at the same time
+        path = self._folder / f"check-{self._checks}.yaml"
+        path.write_text(text, encoding="utf-8")
+        try:
             if self._checks % RENEWED_AFTER == 0:  # it keeps all specs that it has read
                 await self._guest.close()
             answer = await self._guest.ask({"action": "check", "path": str(path)}, CHECK_SECONDS)
             if not answer["mistakes"]:
+                if digest not in self._specs:
+                    path.replace(self._path(digest))
                 self._specs[digest] = _Spec(text, answer["name"])
                 self._specs.move_to_end(digest)
                 answer["variant"] = f"{OWN}{digest}"
+        finally:
+            path.unlink(missing_ok=True)
         while len(self._specs) > self.settings.limits.specs:
             gone, _ = self._specs.popitem(last=False)
-            self._remove_unused(gone)
+            self._path(gone).unlink(missing_ok=True)
         return answer
-
-    @contextlib.contextmanager
-    def _file(self, digest: str, text: str) -> Iterator[Path]:
-        """Yield the file of a spec. It is written once and stays while anyone checks it, since two
-        visitors may send the same text, and afterwards if the spec has no mistakes."""
-        path = self._path(digest)
-        self._checking[digest] += 1
-        try:
-            if not path.is_file():
-                path.write_text(text, encoding="utf-8")
-            yield path
-        finally:
-            self._checking[digest] -= 1
-            self._remove_unused(digest)
-
-    def _remove_unused(self, digest: str) -> None:
-        if self._checking[digest] == 0:
-            del self._checking[digest]
-            if digest not in self._specs:
-                self._path(digest).unlink(missing_ok=True)
 
     def _path(self, digest: str) -> Path:
         return self._folder / f"{digest}.yaml"
@@ -236,3 +245,16 @@ class WorkRoom:
         found = await self.reader.ask({"action": "runs"}, CHECK_SECONDS)
         self._runs = found.pop("paths")
         return found
+
+
+def _variants(path: Path) -> set[str]:
+    """Return the variants of a net's files. Raises DataError, OSError."""
+    # here, since a server without such nets does without numpy
+    from variant_ai.core.inference.model_file import read_model_file
+    from variant_ai.core.train.run.run_folder import CONFIG, run_config
+
+    if (path / CONFIG).is_file():
+        return {run_config(path).variant}
+    files = sorted(path.glob("*.onnx")) if path.is_dir() else [path]
+    found = {read_model_file(file).info.variant for file in files}
+    return set() if "" in found else found  # "": a file without metadata of ours

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from variant_ai.core.errors import DataError, SettingError, UnknownNameError
-from variant_ai.core.web.offered_nets import OfferedNet
 from variant_ai.core.web.web_settings import VisitorLimits, WebSettings
-from variant_ai.core.web.work_room import WorkRoom
+from variant_ai.core.web.work_room import OfferedNet, WorkRoom
 
 ROOT = Path(__file__).resolve().parents[2]
 NETS = ROOT / "variants" / "nets"
