@@ -19,7 +19,7 @@ from pathlib import Path
 import zstandard
 
 from variant_ai.cli.common.ending import run_script
-from variant_ai.cli.common.notation_options import make_resolver
+from variant_ai.cli.common.options import make_resolver
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.importer import Importer
 from variant_ai.core.rules.pieces import PieceTypes

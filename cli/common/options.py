@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from variant_ai.cli.common.ending import fail
+from variant_ai.core.system.files import is_stream
+
 if TYPE_CHECKING:
+    from variant_ai.core.data.read.resolve import Resolver
     from variant_ai.core.spec.schema import VariantSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -124,3 +128,73 @@ def load_variant(name_or_path: str) -> VariantSpec:
     from variant_ai.plugins import registry
 
     return registry().variant(name_or_path)
+
+
+# --- notations and positions ---------------------------------------------------------------------
+
+
+def notation_option(default: str = "uci") -> Callable[[F], F]:
+    """Add `--notation NAME`, passed to the command as `notation: str` (see `Registry.notation`)."""
+    return click.option(
+        "--notation",
+        metavar="NAME",
+        default=default,
+        help="Notation of moves: uci, san, iccs, or one of the variant's plugin.",
+    )
+
+
+def fen_option(help: str = "Position to start from.") -> Callable[[F], F]:
+    """Add `--fen FEN`, passed to the command as `fen: str | None`; None is the start position, which
+    may also be given as `startpos`."""
+    return click.option(
+        "--fen",
+        metavar="FEN",
+        callback=_fen_or_start,
+        help=f"{help} FEN, or startpos.  [default: the variant's start position]",
+    )
+
+
+def _fen_or_start(_ctx: click.Context, _param: click.Parameter, given: str | None) -> str | None:
+    from variant_ai.core.rules.text.fen import fen_or_start
+
+    return None if given is None else fen_or_start(given)
+
+
+def make_resolver(spec: VariantSpec, notation: str | None = None) -> Resolver:
+    """Return a resolver for games of the variant; with `notation` in that notation only."""
+    from variant_ai.core.data.read.resolve import Resolver
+    from variant_ai.plugins import registry
+
+    found = registry()
+    if notation is None:
+        chosen = tuple(found.notations(spec).values())
+    else:
+        chosen = (found.notation(spec, notation),)
+    return Resolver(found.rules(spec), chosen)
+
+
+# --- files that commands write -------------------------------------------------------------------
+# A file that exists is overwritten with `--replace` only, and its folder must exist; both are checked
+# before the work. Folders (`-o FOLDER`) are created, and a play log (`--save`) is appended to.
+
+
+def output_option(help: str, *, type: click.Path = FILE, metavar: str = "FILE") -> Callable[[F], F]:
+    """Add `-o/--output`, which must be given, passed to the command as `output: Path`."""
+    return click.option("-o", "--output", type=type, required=True, metavar=metavar, help=help)
+
+
+replace_option = click.option("--replace", is_flag=True, help="Overwrite an existing file.")
+
+
+def require_folder(file: Path) -> None:
+    """Fail if the folder of a file to be written does not exist."""
+    if not file.absolute().parent.is_dir():
+        fail(f"{file}: there is no folder {file.parent}")
+
+
+def require_new(file: Path, replace: bool) -> None:
+    """Fail if a file to be written exists, unless `replace` is set, or if its folder does not. A device
+    or a pipe may exist."""
+    if file.exists() and not replace and not is_stream(file):
+        fail(f"{file} already exists; use --replace to overwrite it")
+    require_folder(file)

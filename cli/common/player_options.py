@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from variant_ai.cli.common.console import note
-from variant_ai.cli.common.notation_options import make_resolver
+from variant_ai.cli.common.options import make_resolver
 from variant_ai.core.errors import DataError
 from variant_ai.core.spec.catalogue import PACKAGED
 

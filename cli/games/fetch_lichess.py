@@ -12,9 +12,14 @@ import click
 
 from variant_ai.cli.common.console import note, print_facts, print_json, progress
 from variant_ai.cli.common.ending import EXIT_INTERRUPTED
-from variant_ai.cli.common.notation_options import make_resolver
-from variant_ai.cli.common.options import examples, json_option, load_variant, variant_option
-from variant_ai.cli.common.output_files import output_option
+from variant_ai.cli.common.options import (
+    examples,
+    json_option,
+    load_variant,
+    make_resolver,
+    output_option,
+    variant_option,
+)
 from variant_ai.cli.games.import_games import (
     SkipList,
     import_conditions,

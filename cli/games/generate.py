@@ -24,10 +24,10 @@ from variant_ai.cli.common.options import (
     examples,
     json_option,
     load_variant,
+    output_option,
     reject_given,
     variant_option,
 )
-from variant_ai.cli.common.output_files import output_option
 from variant_ai.cli.common.search_options import name_values
 from variant_ai.cli.common.store_options import writing_mode
 from variant_ai.core.errors import DataError, EngineError

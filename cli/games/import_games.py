@@ -16,17 +16,21 @@ import click
 from variant_ai.cli.common.cluster_options import cluster_pools, ray_option
 from variant_ai.cli.common.console import note, print_facts, print_json, progress
 from variant_ai.cli.common.ending import EXIT_INTERRUPTED, fail
-from variant_ai.cli.common.game_filter_options import filter_options, game_filter
-from variant_ai.cli.common.notation_options import make_resolver
 from variant_ai.cli.common.options import (
     COUNT,
     examples,
     json_option,
     load_variant,
+    make_resolver,
     variant_option,
     with_options,
 )
-from variant_ai.cli.common.store_options import command_digest, writing_mode
+from variant_ai.cli.common.store_options import (
+    command_digest,
+    filter_options,
+    game_filter,
+    writing_mode,
+)
 from variant_ai.core.errors import DataError, UnknownNameError, os_reason
 from variant_ai.core.system.files import is_same_file
 from variant_ai.core.system.interrupts import stop_on_signal

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import print_facts, print_json, print_table
-from variant_ai.cli.common.game_filter_options import filter_options, game_filter
-from variant_ai.cli.common.notation_options import notation_option
-from variant_ai.cli.common.options import COUNT, FILE, FOLDER, examples, json_option
+from variant_ai.cli.common.options import (
+    COUNT,
+    FILE,
+    FOLDER,
+    examples,
+    json_option,
+    notation_option,
+)
 from variant_ai.cli.common.store_options import (
     any_variant_option,
+    filter_options,
+    game_filter,
     open_store,
     rules_and_notation,
     store_argument,

@@ -11,8 +11,7 @@ import click
 
 from variant_ai.cli.common.console import print_facts, print_json, print_table
 from variant_ai.cli.common.ending import fail
-from variant_ai.cli.common.notation_options import notation_option
-from variant_ai.cli.common.options import examples, json_option
+from variant_ai.cli.common.options import examples, json_option, notation_option
 from variant_ai.cli.common.store_options import (
     Indices,
     any_variant_option,

@@ -11,8 +11,7 @@ import click
 from variant_ai.cli.common.console import note, print_json, print_table, progress
 from variant_ai.cli.common.ending import fail
 from variant_ai.cli.common.model_options import ModelCommand
-from variant_ai.cli.common.options import examples, json_option
-from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.cli.common.options import examples, json_option, replace_option, require_new
 from variant_ai.cli.common.store_options import (
     command_digest,
     new_store_option,

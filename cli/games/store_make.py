@@ -10,20 +10,23 @@ import click
 
 from variant_ai.cli.common.console import print_json, print_table
 from variant_ai.cli.common.ending import fail
-from variant_ai.cli.common.game_filter_options import filter_options, game_filter
 from variant_ai.cli.common.options import (
     FOLDER,
     FiniteRange,
     examples,
     json_option,
+    output_option,
     reject_given,
+    replace_option,
+    require_new,
     seed_option,
 )
-from variant_ai.cli.common.output_files import output_option, replace_option, require_new
 from variant_ai.cli.common.store_options import (
     Indices,
     copy_games,
     duplicates_option,
+    filter_options,
+    game_filter,
     new_store_option,
     new_writer,
     open_store,

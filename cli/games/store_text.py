@@ -10,12 +10,12 @@ import click
 
 from variant_ai.cli.common.console import note, print_json, progress
 from variant_ai.cli.common.ending import fail
-from variant_ai.cli.common.game_filter_options import filter_options, game_filter
-from variant_ai.cli.common.options import FILE, examples, json_option
-from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.cli.common.options import FILE, examples, json_option, replace_option, require_new
 from variant_ai.cli.common.store_options import (
     Indices,
     any_variant_option,
+    filter_options,
+    game_filter,
     open_store,
     parse_span,
     rules_and_notation,

@@ -9,11 +9,11 @@ import click
 
 from variant_ai.cli.common.console import print_facts, print_json, progress
 from variant_ai.cli.common.ending import EXIT_INTERRUPTED
-from variant_ai.cli.common.notation_options import fen_option
 from variant_ai.cli.common.options import (
     COUNT,
     FiniteRange,
     examples,
+    fen_option,
     json_option,
     load_variant,
     variant_option,

@@ -18,9 +18,9 @@ from variant_ai.cli.common.options import (
     FOLDER,
     examples,
     json_option,
+    output_option,
     variant_option,
 )
-from variant_ai.cli.common.output_files import output_option
 from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted

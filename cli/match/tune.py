@@ -17,10 +17,10 @@ from variant_ai.cli.common.options import (
     examples,
     json_option,
     load_variant,
+    output_option,
     seed_option,
     variant_option,
 )
-from variant_ai.cli.common.output_files import output_option
 from variant_ai.cli.common.search_options import parse_settings
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.interrupts import stop_on_signal

@@ -10,17 +10,18 @@ import click
 
 from variant_ai.cli.common.console import note, print_facts, print_json, print_table, progress
 from variant_ai.cli.common.ending import EXIT_INTERRUPTED, fail
-from variant_ai.cli.common.notation_options import notation_option
 from variant_ai.cli.common.options import (
     COUNT,
     FILE,
     examples,
     json_option,
     load_variant,
+    notation_option,
     reject_given,
+    replace_option,
+    require_new,
     variant_option,
 )
-from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.common.search_options import (
     NetChoice,
     fail_if_over,

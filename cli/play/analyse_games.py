@@ -11,7 +11,7 @@ import click
 from variant_ai import __version__
 from variant_ai.cli.common.console import note, print_json, print_table, progress
 from variant_ai.cli.common.ending import EXIT_INTERRUPTED, fail
-from variant_ai.cli.common.notation_options import make_resolver
+from variant_ai.cli.common.options import make_resolver
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:

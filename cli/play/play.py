@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import note
-from variant_ai.cli.common.notation_options import fen_option, notation_option
-from variant_ai.cli.common.options import FILE, examples, load_variant, variant_option, was_given
-from variant_ai.cli.common.output_files import require_folder
+from variant_ai.cli.common.options import (
+    FILE,
+    examples,
+    fen_option,
+    load_variant,
+    notation_option,
+    require_folder,
+    variant_option,
+    was_given,
+)
 from variant_ai.cli.common.search_options import (
     NetChoice,
     limits_option,

@@ -18,11 +18,13 @@ from variant_ai.cli.common.options import (
     examples,
     json_option,
     load_variant,
+    output_option,
     reject_given,
+    replace_option,
+    require_new,
     seed_option,
     variant_option,
 )
-from variant_ai.cli.common.output_files import output_option, replace_option, require_new
 from variant_ai.cli.common.search_options import net_and_spec, spec_of_model
 from variant_ai.core.system.text_tables import counted
 

@@ -10,8 +10,16 @@ import click
 
 from variant_ai.cli.common.console import note, print_facts, print_json, progress
 from variant_ai.cli.common.ending import fail
-from variant_ai.cli.common.options import COUNT, F, examples, json_option, seed_option
-from variant_ai.cli.common.output_files import output_option, replace_option, require_new
+from variant_ai.cli.common.options import (
+    COUNT,
+    F,
+    examples,
+    json_option,
+    output_option,
+    replace_option,
+    require_new,
+    seed_option,
+)
 from variant_ai.cli.common.store_options import (
     any_variant_option,
     open_store,

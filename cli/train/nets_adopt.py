@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from variant_ai.cli.common.console import note, print_facts, print_json
-from variant_ai.cli.common.options import FILE, examples, json_option, load_variant, variant_option
-from variant_ai.cli.common.output_files import output_option, replace_option, require_new
+from variant_ai.cli.common.options import (
+    FILE,
+    examples,
+    json_option,
+    load_variant,
+    output_option,
+    replace_option,
+    require_new,
+    variant_option,
+)
 
 if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec

@@ -10,8 +10,16 @@ import click
 
 from variant_ai.cli.common.console import note, print_json, progress
 from variant_ai.cli.common.network_options import let_threads_sleep
-from variant_ai.cli.common.options import COUNT, FILE, FOLDER, examples, json_option, load_variant
-from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.cli.common.options import (
+    COUNT,
+    FILE,
+    FOLDER,
+    examples,
+    json_option,
+    load_variant,
+    replace_option,
+    require_new,
+)
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 from variant_ai.core.errors import DataError
 from variant_ai.core.system.files import short_names

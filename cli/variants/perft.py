@@ -10,8 +10,13 @@ import click
 
 from variant_ai.cli.common.console import print_json, print_table
 from variant_ai.cli.common.ending import fail
-from variant_ai.cli.common.notation_options import fen_option
-from variant_ai.cli.common.options import examples, json_option, load_variant, variant_option
+from variant_ai.cli.common.options import (
+    examples,
+    fen_option,
+    json_option,
+    load_variant,
+    variant_option,
+)
 from variant_ai.core.errors import UnknownNameError
 
 if TYPE_CHECKING:

@@ -18,9 +18,10 @@ from variant_ai.cli.common.options import (
     examples,
     json_option,
     load_variant,
+    replace_option,
+    require_new,
     seed_option,
 )
-from variant_ai.cli.common.output_files import replace_option, require_new
 from variant_ai.cli.variants.spec_text import (
     as_yaml,
     board_drawing,

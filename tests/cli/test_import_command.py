@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner, Result
 from processes import PATIENCE, children, left
 
-from variant_ai.cli.common.notation_options import make_resolver
+from variant_ai.cli.common.options import make_resolver
 from variant_ai.cli.games.import_games import SkipList
 from variant_ai.cli.main import cli
 from variant_ai.core.data.read.game_reader import Skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from functools import cache
 
-from variant_ai.cli.common.notation_options import make_resolver
+from variant_ai.cli.common.options import make_resolver
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.game_reader import GameReader, RawGame, Skip
 from variant_ai.core.data.read.resolve import Resolver

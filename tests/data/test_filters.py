@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from variant_ai.cli.common.game_filter_options import filter_options, game_filter
+from variant_ai.cli.common.store_options import filter_options, game_filter
 from variant_ai.core.arena.match.referee import DRAW_RULE, RESIGN_RULE
 from variant_ai.core.arena.players.player import Reason
 from variant_ai.core.data.filters import ENDINGS, GameFilter, ending, parse_date

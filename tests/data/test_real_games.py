@@ -10,7 +10,7 @@ from pathlib import Path
 import zstandard
 from importing import fresh_resolver, moves, spec
 
-from variant_ai.cli.common.notation_options import make_resolver
+from variant_ai.cli.common.options import make_resolver
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.read.importer import Importer
 from variant_ai.plugins import registry

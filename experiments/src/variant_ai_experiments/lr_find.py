@@ -22,8 +22,13 @@ import click
 
 from variant_ai.cli.common.console import note, print_facts, print_json, progress
 from variant_ai.cli.common.network_options import let_threads_sleep
-from variant_ai.cli.common.options import FiniteRange, examples, json_option
-from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.cli.common.options import (
+    FiniteRange,
+    examples,
+    json_option,
+    replace_option,
+    require_new,
+)
 from variant_ai.cli.common.training_options import make_request, note_sample, training_command
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system.text_tables import counted

@@ -18,8 +18,14 @@ import click
 
 from variant_ai.cli.common.console import note, print_json, print_table, progress
 from variant_ai.cli.common.ending import EXIT_INTERRUPTED, fail
-from variant_ai.cli.common.options import examples, json_option, load_variant, variant_option
-from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.cli.common.options import (
+    examples,
+    json_option,
+    load_variant,
+    replace_option,
+    require_new,
+    variant_option,
+)
 from variant_ai.cli.common.search_options import (
     NetChoice,
     fail_if_over,

@@ -11,9 +11,16 @@ import click
 from variant_ai.cli.common.console import print_json
 from variant_ai.cli.common.ending import fail
 from variant_ai.cli.common.network_options import let_threads_sleep
-from variant_ai.cli.common.notation_options import fen_option, notation_option
-from variant_ai.cli.common.options import examples, json_option, load_variant, variant_option
-from variant_ai.cli.common.output_files import replace_option, require_new
+from variant_ai.cli.common.options import (
+    examples,
+    fen_option,
+    json_option,
+    load_variant,
+    notation_option,
+    replace_option,
+    require_new,
+    variant_option,
+)
 from variant_ai.cli.common.search_options import net_and_spec
 
 if TYPE_CHECKING:
