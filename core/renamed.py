@@ -44,7 +44,7 @@ _MOVED = (
     (
         "core.encoding",
         "core.testing",
-        "conformance=encoding_conformance mirrored_views views=mirrored_views",
+        "conformance=encoding_conformance mirrored_views=encoding_conformance views=encoding_conformance",
     ),
     (
         "core.encoding",

@@ -8,7 +8,6 @@ plays random games from a seed and stops at the first difference. Those of a who
     rules_conformance      check_rules: moves, checks and FENs against Fairy-Stockfish
     game_conformance       check_game_ends: repetition, chases and move counts against it
     engine_conformance     check_rules_engine: what every rules engine must do, without a judge
-    mirrored_views         positions and moves with colours, or left and right, exchanged
     encoding_conformance   check_encoder: planes, actions and codes, there and back
     interface_conformance  check_input_encoder, check_label_encoder, check_network, check_search,
                            check_trainer: what plugins may bring, by themselves

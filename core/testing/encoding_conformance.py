@@ -22,18 +22,25 @@ from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import FenError, MoveError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.position import Position, same_position
+from variant_ai.core.rules.position import (
+    CASTLING,
+    COLOUR_STRIDE,
+    DROP,
+    MAX_SQUARES,
+    Position,
+    make_move,
+    move_argument,
+    move_kind,
+    move_origin,
+    move_target,
+    same_position,
+)
 from variant_ai.core.rules.text.fen import start_record
 from variant_ai.core.spec.betza import is_asymmetric
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.start_position import has_even_walls
+from variant_ai.core.spec.zones import mirrored_square, seen_by
 from variant_ai.core.system.text_tables import counted
-from variant_ai.core.testing.mirrored_views import (
-    mirrored_move,
-    mirrored_position,
-    swapped_move,
-    swapped_position,
-)
 from variant_ai.core.testing.random_games import Report, random_move, read_again
 
 MAX_PLIES = 200
@@ -219,3 +226,67 @@ class _Comparison:
             expected = expected if actions is None else int(actions[expected])
             if self.map.action(other, image) != expected:
                 self._differ(name, position, move, f"{self.rules.uci(image)} has another action")
+
+
+# --- positions and moves with colours, or left and right, exchanged -------------------------------
+
+
+def swapped_position(spec: VariantSpec, position: Position) -> Position:
+    """Position with the colours and sides of the board exchanged; its key is 0."""
+    board = spec.board
+    other = _placed(position, lambda s: seen_by(s, 1, board), board.squares)
+    codes = other[0]["board"].astype(np.int64)
+    swapped = np.where(codes > COLOUR_STRIDE, codes - COLOUR_STRIDE, codes + COLOUR_STRIDE)
+    record = other[0]
+    record["board"] = np.where(codes == 0, 0, swapped)
+    for name in ("hands", "checks", "wins_left", "kings"):
+        record[name] = other[0][name][::-1].copy()
+    sides = len(spec.castling)
+    rights = int(position[0]["castling"])
+    record["castling"] = rights >> sides | (rights & (1 << sides) - 1) << sides
+    homes = position[0]["homes"]
+    record["homes"][: 2 * sides] = [*homes[sides : 2 * sides], *homes[:sides]]
+    record["side"] = 1 - int(position[0]["side"])
+    record["ply"] = int(position[0]["ply"]) // 2 * 2 + int(record["side"])
+    return other
+
+
+def swapped_move(spec: VariantSpec, move: int) -> int:
+    """Move in the swapped position that corresponds to `move`."""
+    argument = move_argument(move)
+    if move_kind(move) == CASTLING:
+        argument = (argument + len(spec.castling)) % (2 * len(spec.castling))
+    return _moved(move, lambda s: seen_by(s, 1, spec.board), argument)
+
+
+def mirrored_position(spec: VariantSpec, position: Position) -> Position:
+    """Position with left and right exchanged, for variants without castling; its key is 0."""
+    files = spec.board.files
+    return _placed(position, lambda s: mirrored_square(s, files), spec.board.squares)
+
+
+def mirrored_move(spec: VariantSpec, move: int) -> int:
+    """Move in the mirrored position that corresponds to `move`."""
+    files = spec.board.files
+    return _moved(move, lambda s: mirrored_square(s, files), move_argument(move))
+
+
+def _placed(position: Position, to: Callable[[int], int], squares: int) -> Position:
+    """Copy of a position with all squares mapped by `to`."""
+    other = position.copy()
+    record = other[0]
+    record["key"] = 0
+    record["board"][[to(square) for square in range(squares)]] = position[0]["board"][:squares]
+    record["kings"] = [to(int(k)) if k >= 0 else -1 for k in position[0]["kings"]]
+    for k, last in enumerate(record["last_moves"].tolist()):
+        if last:
+            origin, target = divmod(last - 1, MAX_SQUARES)
+            origin = origin if origin == MAX_SQUARES else to(origin)
+            record["last_moves"][k] = 1 + to(target) + origin * MAX_SQUARES
+    record["ep"] = to(int(position[0]["ep"])) if position[0]["ep"] >= 0 else -1
+    return other
+
+
+def _moved(move: int, to: Callable[[int], int], argument: int) -> int:
+    origin = 0 if move_kind(move) == DROP else to(move_origin(move))
+    return make_move(origin, to(move_target(move)), move_kind(move), argument)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from variant_ai.cli.main import cli
-from variant_ai.cli.train.nets_time import write_net
+from variant_ai.cli.train.nets import write_net
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import StoreWriter
 from variant_ai.core.inference.model_file import read_model_file

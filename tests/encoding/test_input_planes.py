@@ -18,7 +18,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import SpecError
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.testing.mirrored_views import mirrored_position, swapped_position
+from variant_ai.core.testing.encoding_conformance import mirrored_position, swapped_position
 
 FIGURE_3 = "r2q3k/ppp2p1p/2n1pN2/3pP3/3P4/4BB2/PPP2PPP/R2Q1RK1[Rbbnnp] w - - 4 22"
 """Position of [CrazyAra-preprint] figure 3, whose caption has a misprint."""

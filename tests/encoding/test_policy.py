@@ -31,7 +31,7 @@ from variant_ai.core.rules.position import (
     square_index,
 )
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.testing.mirrored_views import (
+from variant_ai.core.testing.encoding_conformance import (
     mirrored_move,
     mirrored_position,
     swapped_move,

@@ -22,13 +22,6 @@ from variant_ai.core.reinforce.ladder.run_ladder import PICTURE, RECORD
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.reinforce.report import reinforce_report
-from variant_ai.core.reinforce.report.example_games import (
-    BOARDS,
-    MOST_GAMES,
-    example_game,
-    game_boards,
-    shown_generations,
-)
 from variant_ai.core.reinforce.report.generation_curves import (
     KINDS,
     cpu_minutes,
@@ -36,7 +29,12 @@ from variant_ai.core.reinforce.report.generation_curves import (
     evaluation_rates,
 )
 from variant_ai.core.reinforce.report.reinforce_report import (
+    BOARDS,
+    MOST_GAMES,
     RunningReport,
+    example_game,
+    game_boards,
+    shown_generations,
     write_reinforce_report,
 )
 from variant_ai.core.rules import make_rules

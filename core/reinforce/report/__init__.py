@@ -1,6 +1,5 @@
 """The report of a run. In reading order:
 
 generation_curves  curves over the generations
-example_games      games of some generations, as boards
-reinforce_report   the page
+reinforce_report   the page, with games of some generations as boards
 """
