@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from variant_ai.core.errors import SettingError, os_reason
+from variant_ai.core.system.templates import rendered
 from variant_ai.plugins.hookspecs import API_VERSION
 
 if TYPE_CHECKING:
@@ -80,14 +81,6 @@ def write_skeleton(
 
 def _files(name: str, reader: bool, notation: bool) -> Iterator[tuple[str, str]]:
     """Paths of the package, and the text of each file."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    templates = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
     module = name.replace("-", "_")
     package = f"variant_ai_{module}"
     words = {
@@ -114,5 +107,5 @@ def _files(name: str, reader: bool, notation: bool) -> Iterator[tuple[str, str]]
     if notation:
         places[f"{package}/notation.py"] = "notation.py"
     for path, template in places.items():
-        text = templates.get_template(f"{template}.jinja").render(words)
+        text = rendered(TEMPLATES / f"{template}.jinja", **words)
         yield path, text.rstrip("\n") + "\n"

@@ -5,6 +5,7 @@ In reading order:
 files                   writing whole files, errors that name the file, short file names
 cache_folders           folders for machine code, compiled nets and measurements
 processors              number of usable processors
+templates               Jinja templates beside the modules that fill them
 text_tables             table columns that fit the width of a terminal
 closing                 objects with `close` as context managers
 missing_packages        packages that may be missing, and how to install them

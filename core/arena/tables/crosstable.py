@@ -13,7 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from variant_ai.core.arena.tables.elo import Ratings, Tally, estimate, fit
+from variant_ai.core.system.templates import rendered
 from variant_ai.core.system.text_tables import counted, fitted
+
+FOLDER = Path(__file__).parent
 
 NAME = 32
 """Characters of a player's name that are always shown."""
@@ -279,8 +282,10 @@ def _finite(value: float) -> float | None:
 def html(table: Standings, notes: Iterable[str] = ()) -> str:
     """A page without scripts or other files: ranking, plot of the ratings with their 95 %
     intervals, cross table. notes: paragraphs at the top."""
-    return _rendered(
-        "crosstable.html.jinja",
+    return rendered(
+        FOLDER / "crosstable.html.jinja",
+        signed=_signed,
+        number=number,
         table=table,
         notes=notes,
         columns=columns(table),
@@ -310,8 +315,9 @@ def plot(table: Standings) -> str:
         (name, x(line.elo - reach), x(line.elo), x(line.elo + reach))
         for name, line, reach in zip(names, lines, reaches, strict=True)
     ]
-    return _rendered(
-        "rating_plot.svg.jinja",
+    return rendered(
+        FOLDER / "rating_plot.svg.jinja",
+        signed=_signed,
         width=WIDTH,
         row=ROW,
         height=ROW * len(lines),
@@ -321,14 +327,6 @@ def plot(table: Standings) -> str:
         ticks=[(x(tick), f"{tick:g}") for tick in ticks],
         bars=bars,
     )
-
-
-def _rendered(template: str, **values: object) -> str:
-    from jinja2 import Environment, FileSystemLoader
-
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
-    environment.filters |= {"signed": _signed, "number": number}
-    return environment.get_template(template).render(values) + "\n"
 
 
 def _signed(number: str) -> str:

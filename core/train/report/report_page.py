@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from variant_ai.core.system.files import write_whole
+from variant_ai.core.system.templates import rendered
 from variant_ai.core.train.pictures.canvas import Picture, write_pictures
 from variant_ai.core.train.run.run_folder import ENVIRONMENT, PICTURES, REPORT, read_object
 
@@ -79,11 +80,10 @@ def making(run: Path, title: str, settings: str) -> Chapter:
 
 def page(title: str, subtitle: str, chapters: Sequence[Chapter]) -> str:
     """Render the page."""
-    from jinja2 import Environment, FileSystemLoader
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, keep_trailing_newline=True
+    return rendered(
+        Path(__file__).parent / "report_page.html.jinja",
+        base64=lambda data: base64.b64encode(data).decode("ascii"),
+        title=title,
+        subtitle=subtitle,
+        chapters=chapters,
     )
-    environment.globals["base64"] = lambda data: base64.b64encode(data).decode("ascii")
-    template = environment.get_template("report_page.html.jinja")
-    return template.render(title=title, subtitle=subtitle, chapters=chapters)
