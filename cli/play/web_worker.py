@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from variant_ai import __version__
 from variant_ai.core.errors import VariantAIError
+from variant_ai.core.web import Actions, Json
 
 if TYPE_CHECKING:
     from variant_ai.core.engine.json_service import VariantEngine
@@ -55,9 +55,7 @@ def _make_player(spec: VariantSpec, text: str) -> VariantEngine:
     return PlayerEngine(rules, make_player(player, rules), player.allowance())
 
 
-def answer(
-    question: dict[str, Any], actions: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]
-) -> dict[str, Any]:
+def answer(question: Json, actions: Actions) -> Json:
     """Answer a question by its `action`: an object with `id`, and `error` if there is no answer."""
     id = question.get("id")
     try:

@@ -205,7 +205,7 @@ def _found_numbers(
     batch = info.shape.dim[0].dim_value or 1
     kind = helper.tensor_dtype_to_np_dtype(info.elem_type)
     planes = np.random.default_rng(0).random((batch, *size)).astype(kind)
-    with _refusing(f"{source}: it cannot evaluate a position"):
+    with _reported_as(f"{source}: it cannot evaluate a position"):
         numbers = np.asarray(session.run([policy], {given: planes})[0], np.float64)
     sums = numbers.reshape(batch, -1).sum(1)
     is_probability = (numbers >= 0).all() and np.abs(sums - 1).max() < 0.01
@@ -323,7 +323,7 @@ def _finish(
 
 
 @contextmanager
-def _refusing(problem: str) -> Iterator[None]:
+def _reported_as(problem: str) -> Iterator[None]:
     """Raise an error of onnxruntime as DataError, with the problem and the first line of the reason."""
     try:
         yield
@@ -332,7 +332,7 @@ def _refusing(problem: str) -> Iterator[None]:
 
 
 def _session(content: bytes, source: str) -> Any:
-    with _refusing(f"{source}: onnxruntime cannot run it"):
+    with _reported_as(f"{source}: onnxruntime cannot run it"):
         return cpu_session(content)
 
 
@@ -340,7 +340,7 @@ def _check(content: bytes, encoder: Encoder, source: str) -> None:
     """Compare positions evaluated together and alone. Raises DataError."""
     session = _session(content, source)
     planes: NDArray[np.float32] = np.random.default_rng(1).random((3, *encoder.shape), np.float32)
-    with _refusing(f"{source}: it cannot evaluate other batches than its own"):
+    with _reported_as(f"{source}: it cannot evaluate other batches than its own"):
         together = session.run(list(OUTPUTS), {INPUT: planes})
         alone = [session.run(list(OUTPUTS), {INPUT: planes[i : i + 1]}) for i in range(3)]
     if together[0].shape != (3, 1) or together[1].shape != (3, encoder.actions):

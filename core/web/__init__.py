@@ -2,3 +2,11 @@
 
 README.md lists the modules in reading order; docs/web.md is the manual.
 """
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Json = dict[str, Any]
+"""A JSON object: a question, an answer, or a part of one."""
+Actions = Mapping[str, Callable[[Json], Json]]
+"""What a process answers to each kind of question."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled
 from variant_ai.core.rules.text.fen import fen_or_start
 from variant_ai.core.rules.text.notation import Notation
 from variant_ai.core.spec.zones import square_name
+from variant_ai.core.web import Actions, Json
 from variant_ai.core.web.board_pictures import (
     STYLES,
     picture_of_board,
@@ -86,7 +87,7 @@ class BoardService:
         self._source = source
         self._loaded = lru_cache(KEPT_VARIANTS)(self._load)
         self._games: OrderedDict[tuple[str, ...], _KeptGame] = OrderedDict()
-        self.actions: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        self.actions: Actions = {
             "variants": self._list,
             "describe": self._describe,
             "position": self._position,
@@ -103,7 +104,7 @@ class BoardService:
         spec = self._source.variant(name)
         return _Variant(spec, self._source.rules(spec), self._source.notations(spec))
 
-    def _list(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _list(self, question: Json) -> Json:
         found = []
         for name in self._source.variants:
             try:
@@ -113,7 +114,7 @@ class BoardService:
                 found.append({"name": name, "title": name, "net": False, "error": str(error)})
         return {"variants": found}
 
-    def _describe(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _describe(self, question: Json) -> Json:
         """Return all that the page needs to draw a variant."""
         variant = self._loaded(question["variant"])
         return {
@@ -127,12 +128,12 @@ class BoardService:
     def _has_net(self, spec: VariantSpec) -> bool:
         return first_file(self._source.net_paths(spec)) is not None
 
-    def _source_text(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _source_text(self, question: Json) -> Json:
         from variant_ai.core.spec.files.yaml_reader import read_text
 
         return {"text": read_text(self._source.path(question["variant"]), "a variant spec")}
 
-    def _check(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _check(self, question: Json) -> Json:
         """Return the mistakes of a spec's text, or a drawing of its start position."""
         from variant_ai.core.errors import SpecError
 
@@ -156,7 +157,7 @@ class BoardService:
 
     # --- games ---------------------------------------------------------------------------------
 
-    def _game(self, question: dict[str, Any]) -> _KeptGame:
+    def _game(self, question: Json) -> _KeptGame:
         """Return the game of a question with its moves written. Raises UnknownNameError, FenError,
         MoveError."""
         variant = self._loaded(question["variant"])
@@ -183,12 +184,12 @@ class BoardService:
                 self._games.popitem(last=False)
         return kept
 
-    def _position(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _position(self, question: Json) -> Json:
         """Return the position at the end of a game: FEN, legal moves, outcome, …"""
         kept = self._game(question)
         return {**position_of(kept.game), "written": list(kept.written)}
 
-    def _line(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _line(self, question: Json) -> Json:
         """Read a move in any notation, and lines of moves to write."""
         kept = self._game(question)
         variant, rules = kept.variant, kept.variant.rules
@@ -216,7 +217,7 @@ class BoardService:
         shown = text if len(text) <= 40 else f"{text[:40]}…"
         raise MoveError(f"{shown!r} is no legal move here")
 
-    def _pgn(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _pgn(self, question: Json) -> Json:
         from variant_ai.core.data.game_record import GameRecord
         from variant_ai.core.data.write.pgn_writer import pgn_text
 
@@ -237,7 +238,7 @@ class BoardService:
         )
         return {"pgn": pgn_text(rules, kept.notation, record)}
 
-    def _read_games(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _read_games(self, question: Json) -> Json:
         """Read the first game of a text, in PGN or another format of the variant."""
         from variant_ai.core.data.game_record import GameRecord
         from variant_ai.core.data.read.game_reader import choose_reader
@@ -291,7 +292,7 @@ def require_no_files(path: Path) -> None:
         )
 
 
-def describe(spec: VariantSpec, style: str) -> dict[str, Any]:
+def describe(spec: VariantSpec, style: str) -> Json:
     """Return the sizes, hands, names and pictures (SVG) by which a variant is drawn."""
     return {
         "name": spec.variant,
@@ -311,7 +312,7 @@ def describe(spec: VariantSpec, style: str) -> dict[str, Any]:
     }
 
 
-def position_of(game: Game) -> dict[str, Any]:
+def position_of(game: Game) -> Json:
     """Return the last position of a game: `fen`, `turn`, `ply`, `legal` moves in UCI (none after the
     end), `passes`, `check` (the square of a king in check), `hands`, `outcome`."""
     rules, position = game.rules, game.position
@@ -335,9 +336,9 @@ def position_of(game: Game) -> dict[str, Any]:
     }
 
 
-def _mistakes(text: str, path: Path) -> list[dict[str, Any]]:
+def _mistakes(text: str, path: Path) -> list[Json]:
     """Split the lines of a SpecError, `path:line:column: message`."""
-    found: list[dict[str, Any]] = []
+    found: list[Json] = []
     for line in text.splitlines():
         message = line.removeprefix(f"{path}:")
         number, _, rest = message.partition(":")

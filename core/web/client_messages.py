@@ -21,6 +21,7 @@ from pydantic import (
 
 from variant_ai.core.errors import DataError, SettingError, unknown
 from variant_ai.core.system.checked_models import checked
+from variant_ai.core.web import Json
 from variant_ai.core.web.web_settings import VisitorLimits
 
 MAX_ID = 2**53
@@ -204,7 +205,7 @@ class ClientMessage:
 
     id: int
     type: str
-    fields: dict[str, Any]
+    fields: Json
 
 
 class MessageError(DataError):
@@ -261,7 +262,7 @@ ABOUT = (
 )
 
 
-def protocol_document(limits: VisitorLimits) -> dict[str, Any]:
+def protocol_document(limits: VisitorLimits) -> Json:
     """Return the AsyncAPI document of a server with these limits."""
     messages = {
         name: {
@@ -304,9 +305,9 @@ def protocol_document(limits: VisitorLimits) -> dict[str, Any]:
     }
 
 
-def _schema(name: str, limits: VisitorLimits) -> dict[str, Any]:
+def _schema(name: str, limits: VisitorLimits) -> Json:
     """Return the JSON schema of a type of message. limits: those of the server."""
-    schema: dict[str, Any] = MODELS[name].model_json_schema()
+    schema: Json = MODELS[name].model_json_schema()
     fields = schema["properties"]
     for field, most in (("nodes", limits.nodes), ("seconds", limits.seconds)):
         if field in fields:

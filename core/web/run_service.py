@@ -29,13 +29,14 @@ from variant_ai.core.train.run.run_folder import (
     run_config,
     train_and_validation,
 )
+from variant_ai.core.web import Actions, Json
 
 MOST_RUNS = 200
 MOST_POINTS = 400
 """Points of a curve; of more, evenly spaced ones are kept."""
 GAMES_A_PAGE = 25
 Points = list[tuple[float, float]]
-Curve = dict[str, Any]
+Curve = Json
 """`title`, and `series`: name and points of each line."""
 
 
@@ -45,7 +46,7 @@ class RunService:
     def __init__(self, roots: Sequence[Path]) -> None:
         """roots: folders that hold run folders, or are some."""
         self._roots = tuple(roots)
-        self.actions: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        self.actions: Actions = {
             "runs": self._list,
             "run": self._show,
             "games": self._games,
@@ -73,7 +74,7 @@ class RunService:
             raise UnknownNameError("run", name, folders)
         return folders[name]
 
-    def _list(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _list(self, question: Json) -> Json:
         runs, folders = [], self._folders()
         for name, folder in folders.items():
             try:
@@ -82,11 +83,11 @@ class RunService:
                 runs.append({"name": name, "changed": _changed(folder), "error": str(error)})
         return {"runs": runs, "paths": {name: str(folder) for name, folder in folders.items()}}
 
-    def _show(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _show(self, question: Json) -> Json:
         """Return facts and curves of a run, the spec by which its net can be played if only a file
         has it, and for self-play its ladder and generations."""
         folder = self._folder(question["run"])
-        shown: dict[str, Any] = {
+        shown: Json = {
             "name": question["run"],
             **_kind(folder),
             "spec": _spec_text(folder),
@@ -125,7 +126,7 @@ class RunService:
             "generations": [],
         }
 
-    def _games(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _games(self, question: Json) -> Json:
         """Return games of a generation of self-play, GAMES_A_PAGE from number `first` on."""
         from variant_ai.core.data.store.game_store import Store
 
@@ -179,7 +180,7 @@ def _changed(folder: Path) -> float:
     return found
 
 
-def _kind(folder: Path) -> dict[str, Any]:
+def _kind(folder: Path) -> Json:
     """Return `kind`, `variant`, and `net`: True if there is one to play against. Raises DataError."""
     net = (folder / MODEL).is_file()
     if ReinforceFolder(folder).exists():

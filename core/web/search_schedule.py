@@ -14,9 +14,9 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
 
 from variant_ai.core.errors import VariantAIError
+from variant_ai.core.web import Json
 from variant_ai.core.web.worker_process import Ticket, WorkerError, WorkerProcess, report_fault
 
 LOADING = 120.0
@@ -29,9 +29,9 @@ class SearchJob:
 
     owner: Hashable
     """Visitor."""
-    question: dict[str, Any]
+    question: Json
     """Query for the JSON service, without `id`."""
-    on_answer: Callable[[dict[str, Any]], None]
+    on_answer: Callable[[Json], None]
     """Gets each answer; the last one has `final: true`, an `action`, or an `error`."""
     seconds: float
     """Longest time that it may take, without loading."""
@@ -189,12 +189,12 @@ class SearchSchedule:
             sharing.cancel()
 
 
-def _stopped(job: SearchJob) -> dict[str, Any]:
+def _stopped(job: SearchJob) -> Json:
     """Return the final answer to a job that was stopped before its turn."""
     if job.is_instant:
         return {"error": "this was stopped before its turn", "final": True}
     return {"final": True, "best": None, "lines": [], "stopped_by": "stop"}
 
 
-def _ignore(answer: dict[str, Any]) -> None:
+def _ignore(answer: Json) -> None:
     """Drop an answer that nobody waits for."""

@@ -22,6 +22,7 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.interface import BaseSearch
 from variant_ai.core.search.report import full_moves
+from variant_ai.core.web import Json
 
 if TYPE_CHECKING:
     from variant_ai.core.inference.layer_outputs import LayerOutputs
@@ -53,7 +54,7 @@ def _searching(engine: VariantEngine) -> BaseSearch:
     return engine.search
 
 
-def policy(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
+def policy(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> Json:
     """Return the net's value for the side to move and its probabilities of legal moves, best first,
     without a search."""
     from variant_ai.core.search.net_answers import answer_of
@@ -66,7 +67,7 @@ def policy(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[
     }
 
 
-def planes(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
+def planes(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> Json:
     """Return the input planes of a position as the net sees them: `names`, and `planes`, a list of
     squares from a1 for each, rounded."""
     from variant_ai.core.search.tree_factory import with_last_moves
@@ -83,7 +84,7 @@ def planes(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[
     }
 
 
-def layer(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
+def layer(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> Json:
     """Return what a layer of the net computes for a position: `layers` (name and channels of each),
     `layer`, `maps`, a list of squares for each channel in the order of `planes`, and `most`, the
     greatest absolute value.
@@ -121,7 +122,7 @@ def _layer_outputs(source: Path, changed: int, ranks: int, files: int) -> LayerO
     return LayerOutputs(source, ranks, files)
 
 
-def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[str, Any]:
+def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> Json:
     """Return `moves` below a line (`search_moves`) of the last search, the most visited first, each
     with `visits`, `prior`, `value` for its mover, `mate` in full moves, and `open`: it has moves below it.
 
@@ -149,7 +150,7 @@ def tree(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> dict[st
     if int(graph.arrays.nodes[node]["opened"]) == 0:
         return {"moves": []}
     edges = graph.edges(node)
-    found: list[dict[str, Any]] = [
+    found: list[Json] = [
         {
             "move": game.rules.uci(int(edges.moves[edge])),
             "visits": int(edges.visits[edge]),

@@ -18,6 +18,7 @@ from variant_ai.core.engine.protocols.chosen_options import strength_of
 from variant_ai.core.engine.protocols.engine_options import LEAST_ELO, MOST_ELO
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.search.move.clock import Clock, TimeManager
+from variant_ai.core.web import Json
 from variant_ai.core.web.client_messages import ClientMessage, MessageError, read_message
 from variant_ai.core.web.search_schedule import SearchJob
 from variant_ai.core.web.search_service import engine_name
@@ -113,7 +114,7 @@ class Visitor:
             text = report_fault(message.type, error)
             self._answer(message.id, {"error": text, "final": True})
 
-    async def _ask(self, message: ClientMessage) -> dict[str, Any]:
+    async def _ask(self, message: ClientMessage) -> Json:
         room, fields = self._room, dict(message.fields)
         general = {"hello": room.greeting, "variants": room.variants, "runs": room.runs}
         if message.type in general:
@@ -147,7 +148,7 @@ class Visitor:
             raise MessageError(id, f"at most {most} {kinds} may be open at a time")
         weak = message.fields.get("elo") if kind == "search" else None
 
-        def on_answer(answer: dict[str, Any]) -> None:
+        def on_answer(answer: Json) -> None:
             final = answer.get("final", True)
             if final and weak is not None and "lines" in answer:
                 choose_weakly(answer, strength_of(weak).temperature)
@@ -175,12 +176,12 @@ class Visitor:
         finally:
             self._close(message.id, search)
 
-    def _query(self, message: ClientMessage) -> tuple[dict[str, Any], float]:
+    def _query(self, message: ClientMessage) -> tuple[Json, float]:
         """Return a query for the JSON service, and the longest time that it may take."""
         fields, limits = message.fields, self._limits
         variant = self._room.place_of(fields["variant"])
         net = self._room.net(fields.get("net"), fields["variant"])
-        query: dict[str, Any] = {
+        query: Json = {
             "variant": engine_name(variant, net),
             "fen": fields.get("fen"),
             "moves": fields.get("moves", []),
@@ -214,10 +215,10 @@ class Visitor:
 
     # --- answers -------------------------------------------------------------------------------
 
-    def _answer(self, id: int, answer: dict[str, Any]) -> None:
+    def _answer(self, id: int, answer: Json) -> None:
         self._put({"id": id, **answer})
 
-    def _put(self, answer: dict[str, Any]) -> None:
+    def _put(self, answer: Json) -> None:
         self._outbox.put_nowait(json.dumps(answer, ensure_ascii=False, allow_nan=False))
 
     async def _write(self) -> None:
@@ -226,7 +227,7 @@ class Visitor:
                 await self._send(await self._outbox.get())
 
 
-def choose_weakly(answer: dict[str, Any], temperature: float) -> None:
+def choose_weakly(answer: Json, temperature: float) -> None:
     """Replace the best move of an answer by one at random, by visits to the power 1/temperature, as
     a weakened engine does."""
     lines = answer["lines"]

@@ -17,9 +17,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.web import Json
 from variant_ai.core.web.client_messages import MAX_MOVES
 from variant_ai.core.web.search_schedule import SearchSchedule
 from variant_ai.core.web.web_settings import WebSettings
@@ -107,7 +107,7 @@ class WorkRoom:
         self._specs: OrderedDict[str, _Spec] = OrderedDict()
         """By the digest of their text."""
         self._checks = 0
-        self._variants: dict[str, Any] | None = None
+        self._variants: Json | None = None
         self._runs: dict[str, str] = {}
         self._listing = asyncio.Lock()
 
@@ -129,7 +129,7 @@ class WorkRoom:
 
     # --- variants ------------------------------------------------------------------------------
 
-    async def greeting(self) -> dict[str, Any]:
+    async def greeting(self) -> Json:
         """Return version, variants, nets and limits for a new page. `net_variants` has the
         variants of each net that is not of all; `message` the characters of the longest message."""
         limits = self.settings.limits
@@ -150,7 +150,7 @@ class WorkRoom:
             },
         }
 
-    async def variants(self) -> dict[str, Any]:
+    async def variants(self) -> Json:
         """Return the variants of this installation."""
         async with self._listing:
             if self._variants is None:
@@ -184,7 +184,7 @@ class WorkRoom:
         self.place_of(variant)
         return self._specs[variant.removeprefix(OWN)].text
 
-    async def add_spec(self, text: str) -> dict[str, Any]:
+    async def add_spec(self, text: str) -> Json:
         """Check a visitor's spec: return its `mistakes`, or its drawing and the name `variant` under
         which it can be played."""
         digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
@@ -240,7 +240,7 @@ class WorkRoom:
         if name is not None and name.startswith(RUN) and name.removeprefix(RUN) not in self._runs:
             await self.runs()
 
-    async def runs(self) -> dict[str, Any]:
+    async def runs(self) -> Json:
         """Return the runs below the folders of the settings; their nets can be named from now on."""
         found = await self.reader.ask({"action": "runs"}, CHECK_SECONDS)
         self._runs = found.pop("paths")

@@ -15,10 +15,10 @@ import os
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system.child_processes import guard_child, release_child
+from variant_ai.core.web import Json
 
 _log = logging.getLogger("variant_ai.web")
 
@@ -52,10 +52,10 @@ class WorkerProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self._numbers = itertools.count(1)
-        self._open: dict[int, asyncio.Queue[dict[str, Any]]] = {}
+        self._open: dict[int, asyncio.Queue[Json]] = {}
         self._starting = asyncio.Lock()
 
-    async def ask(self, question: dict[str, Any], seconds: float) -> dict[str, Any]:
+    async def ask(self, question: Json, seconds: float) -> Json:
         """Return the answer to a question. Raises VariantAIError with the worker's message, or if it
         takes longer than `seconds`; WorkerError if the process ends."""
         try:
@@ -67,14 +67,12 @@ class WorkerProcess:
             raise VariantAIError(f"this took over {seconds:g} seconds and was ended") from None
         raise WorkerError(f"{self.name} gave no answer")
 
-    async def stream(
-        self, question: dict[str, Any], ticket: Ticket | None = None
-    ) -> AsyncIterator[dict[str, Any]]:
+    async def stream(self, question: Json, ticket: Ticket | None = None) -> AsyncIterator[Json]:
         """Yield the answers to a question, without their `id`; the caller ends the loop at the
         final one. ticket: gets the question's number when it is sent."""
         await self._start()
         number = next(self._numbers)
-        answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        answers: asyncio.Queue[Json] = asyncio.Queue()
         waiting = self._open
         waiting[number] = answers
         try:
@@ -139,14 +137,14 @@ class WorkerProcess:
             self._open = {}
             self._reader = asyncio.create_task(self._read(self._process, self._open))
 
-    def _write(self, question: dict[str, Any]) -> None:
+    def _write(self, question: Json) -> None:
         process = self._process
         if process is None or process.stdin is None or process.stdin.is_closing():
             raise WorkerError(f"{self.name} has ended; try again")
         process.stdin.write(json.dumps(question, ensure_ascii=False).encode() + b"\n")
 
     async def _read(
-        self, process: asyncio.subprocess.Process, waiting: dict[int, asyncio.Queue[dict[str, Any]]]
+        self, process: asyncio.subprocess.Process, waiting: dict[int, asyncio.Queue[Json]]
     ) -> None:
         """Hand out the answers of a process until it ends. waiting: its open questions."""
         assert process.stdout is not None
