@@ -28,8 +28,17 @@ from variant_ai.cli.common.ending import (
     reported_errors,
 )
 from variant_ai.cli.common.options import EXISTING_FILE, FILE, PATH, examples
-from variant_ai.core.errors import unknown
+from variant_ai.core.errors import UnknownNameError, unknown
 from variant_ai.core.factories import DIALECTS
+from variant_ai.core.spec.catalogue import (
+    PACKAGED,
+    SPEC_SUFFIXES,
+    builtin_plugins,
+    builtin_specs,
+    home_path,
+    spec_names,
+    user_specs,
+)
 from variant_ai.core.system.files import is_same_file
 from variant_ai.core.system.interrupts import answer_signals, command_begins
 
@@ -132,7 +141,6 @@ def command(
     )
     from variant_ai.core.engine.protocols.uci import Identity
     from variant_ai.core.engine.session import Session
-    from variant_ai.core.spec.catalogue import PACKAGED, home_path
 
     if model is not None and str(model) != PACKAGED and not home_path(str(model)).exists():
         fail(f"--model {model}: there is no such file or folder")
@@ -176,14 +184,6 @@ def _engine_builder(variant: str | None, model: Path | None) -> tuple[EngineBuil
     """The variants of this installation, and the name of the one to play."""
     from variant_ai.cli.main import outside_plugins
     from variant_ai.core.engine.engine_builder import EngineBuilder
-    from variant_ai.core.spec.catalogue import (
-        SPEC_SUFFIXES,
-        builtin_plugins,
-        builtin_specs,
-        home_path,
-        spec_names,
-        user_specs,
-    )
 
     files = {**user_specs(os.environ), **builtin_specs()}
     # the experiments add commands only
@@ -205,8 +205,6 @@ def _engine_builder(variant: str | None, model: Path | None) -> tuple[EngineBuil
     if variant is not None:
         name = builder.resolve_name(variant)
         if name not in files:
-            from variant_ai.core.errors import UnknownNameError
-
             raise UnknownNameError("variant", variant, files)
         variant = name
     return builder, variant

@@ -27,6 +27,18 @@ from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 from variant_ai.core.errors import DataError
 from variant_ai.core.system.files import short_names
 from variant_ai.core.system.text_tables import counted
+from variant_ai.core.train.measure.metric_tables import (
+    BASELINE,
+    CALIBRATION,
+    TITLES,
+    UNSEEN,
+    WDL,
+    difference,
+    mate_rows,
+    metric_rows,
+    percent,
+    wdl_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -393,16 +405,6 @@ def _draw(models: list[Model], found: NetComparison, folder: Path) -> list[Path]
 
 
 def _print(models: list[Model], found: NetComparison) -> None:
-    from variant_ai.core.train.measure.metric_tables import (
-        BASELINE,
-        CALIBRATION,
-        UNSEEN,
-        WDL,
-        metric_rows,
-        percent,
-        wdl_rows,
-    )
-
     nets = [found.nets[str(model.path)] for model in models]
     games = "" if found.games is None else f" of {counted(found.games, 'game')}"
     click.echo(f"{counted(found.positions, 'position')}{games}")
@@ -436,8 +438,6 @@ def _print(models: list[Model], found: NetComparison) -> None:
 
 
 def _print_mates(nets: list[NetEvaluation], heads: list[str]) -> None:
-    from variant_ai.core.train.measure.metric_tables import mate_rows
-
     columns = [mate_rows(vars(net.mates)) for net in nets if net.mates]
     if columns:
         click.echo()
@@ -447,8 +447,6 @@ def _print_mates(nets: list[NetEvaluation], heads: list[str]) -> None:
 
 def _print_differences(nets: list[NetEvaluation], heads: list[str]) -> None:
     """Print each net minus the first, with intervals; `*` marks intervals without zero."""
-    from variant_ai.core.train.measure.metric_tables import TITLES, difference
-
     if len(nets) < 2:
         return
     click.echo()
@@ -468,8 +466,6 @@ def _print_differences(nets: list[NetEvaluation], heads: list[str]) -> None:
 
 
 def _print_classes(title: str, classes: list[dict[str, Metrics]], heads: list[str]) -> None:
-    from variant_ai.core.train.measure.metric_tables import percent
-
     click.echo()
     print_table(
         [title, "positions", *heads],

@@ -29,7 +29,9 @@ from variant_ai.cli.common.options import (
     reject_given,
     variant_option,
 )
+from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.system.text_tables import counted
+from variant_ai.core.train.measure.metric_tables import TITLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -221,10 +223,10 @@ def command(
 def _start_of(spec: VariantSpec, start: str, folder: Path) -> Start:
     """The net that the run in a folder starts from; the newest undamaged one of its own, which is as good,
     if it has begun. Raises DataError if there is none."""
-    from variant_ai.core.errors import DataError
     from variant_ai.core.train.run.checkpoint import list_checkpoints
     from variant_ai.core.train.run.initial_weights import find_start
     from variant_ai.core.train.run.run_folder import CHECKPOINTS
+    from variant_ai.plugins import registry
 
     found, named = None, folder
     for checkpoint in reversed(list_checkpoints(folder / CHECKPOINTS)):
@@ -232,24 +234,15 @@ def _start_of(spec: VariantSpec, start: str, folder: Path) -> Start:
             found = find_start(checkpoint.path)
             break
     if found is None:
-        named = _path_of_start(spec, start)
+        named = registry().net(spec, Path(start))
+        if not named.exists():
+            raise DataError(
+                f"start: {named} does not exist; accepted are `packaged`, `random`, the folder of a run "
+                "or of a checkpoint, and an ONNX file"
+            )
         found = find_start(named)
     # Errors name the user's path, not a checkpoint inside it.
     return replace(found, info=replace(found.info, source=str(named)))
-
-
-def _path_of_start(spec: VariantSpec, start: str) -> Path:
-    """Path of the net that a new run starts from. Raises DataError if there is none."""
-    from variant_ai.core.errors import DataError
-    from variant_ai.plugins import registry
-
-    path = registry().net(spec, Path(start))
-    if not path.exists():
-        raise DataError(
-            f"start: {path} does not exist; accepted are `packaged`, `random`, the folder of a run or of a "
-            "checkpoint, and an ONNX file"
-        )
-    return path
 
 
 def _openings(settings: ReinforceSettings, rules: Rules) -> tuple[Opening, ...]:
@@ -259,7 +252,6 @@ def _openings(settings: ReinforceSettings, rules: Rules) -> tuple[Opening, ...]:
         return ()
     from variant_ai.cli.common.player_options import load_openings
     from variant_ai.core.arena.match.match_settings import OpeningSettings
-    from variant_ai.core.errors import DataError, SettingError
 
     chosen = OpeningSettings(file=variety.openings, plies=variety.opening_plies)
     try:
@@ -341,19 +333,13 @@ def _resolved(run: ReinforceFolder, asked: dict[str, Any]) -> ReinforceSettings:
 
     if run.exists():
         settings = run.settings()
-        _require_variant(run, settings.variant, asked.get("variant", settings.variant))
+        own, wanted = settings.variant, asked.get("variant", settings.variant)
+        if wanted != own and load_variant(wanted).variant != (name := load_variant(own).variant):
+            raise DataError(f"{run.path} is a run of {name}; name another folder with --run")
         return changed(settings, asked, str(run.path))
     if "variant" not in asked:
         raise click.UsageError(f"{run.path} is not a run; name a variant with -V to begin one")
     return make_settings(asked)
-
-
-def _require_variant(run: ReinforceFolder, own: str, asked: str) -> None:
-    """Raise DataError if a run is of another variant than the one asked for."""
-    from variant_ai.core.errors import DataError
-
-    if asked != own and load_variant(asked).variant != (name := load_variant(own).variant):
-        raise DataError(f"{run.path} is a run of {name}; name another folder with --run")
 
 
 def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:
@@ -387,7 +373,6 @@ def _loss(mean: float | None) -> str:
 
 def _show_status(run: ReinforceFolder, as_json: bool) -> None:
     from variant_ai.core.reinforce.budget import used_up
-    from variant_ai.core.train.measure.metric_tables import TITLES
 
     settings, state, rows = run.settings(), run.state(), run.rows()
     holder, in_hand = run.holder(), run.games_in_hand(state.generation + 1)

@@ -36,6 +36,7 @@ from variant_ai.cli.common.training_options import (
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.system.interrupts import was_interrupted
 from variant_ai.core.system.text_tables import counted
+from variant_ai.core.train.measure.metric_tables import SHARES, TITLES, result_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -348,8 +349,6 @@ class _Progress:
 
 def _shown(numbers: dict[str, Any], *names: str) -> str:
     """Titles and values of these metrics, in one line."""
-    from variant_ai.core.train.measure.metric_tables import SHARES, TITLES
-
     parts = []
     for name in names:
         value = numbers.get(name)
@@ -374,30 +373,25 @@ def _print_finished(done: RunReport, variant: str | None, *, report: bool, as_js
 
 def _print_result(done: RunReport, variant: str | None, *, as_json: bool) -> None:
     """Print the result of a run, and what to do with it. `variant`: the name given by the user."""
+    from variant_ai.core.train.run.run_folder import CARD, CURVES, MODEL, REPORT
+
     if as_json:
         print_json({"run": str(done.folder), **done.results})
         return
-    _print(done)
-    if not done.stopped:
-        _print_next(variant or done.results["variant"], done.folder)
-
-
-def _print(report: RunReport) -> None:
-    from variant_ai.core.train.measure.metric_tables import result_rows
-    from variant_ai.core.train.run.run_folder import CARD, CURVES, MODEL, REPORT
-
-    rows = result_rows(report.results)
+    rows = result_rows(done.results)
     if rows:
         print_table(["metric", "training", "validation"], rows, right=["training", "validation"])
     facts: list[tuple[str, object]] = [
-        ("steps", f"{report.results['steps']:,}"),
-        ("minutes", f"{report.results['seconds'] / 60:.1f}"),
+        ("steps", f"{done.results['steps']:,}"),
+        ("minutes", f"{done.results['seconds'] / 60:.1f}"),
     ]
     for title, name in (("net", MODEL), ("curves", CURVES), ("card", CARD), ("report", REPORT)):
-        if (report.folder / name).is_file():
-            facts.append((title, report.folder / name))
+        if (done.folder / name).is_file():
+            facts.append((title, done.folder / name))
     click.echo()
     print_facts(facts)
+    if not done.stopped:
+        _print_next(variant or done.results["variant"], done.folder)
 
 
 def _print_next(variant: str, folder: Path) -> None:

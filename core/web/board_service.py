@@ -15,13 +15,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from variant_ai.core.errors import DataError, MoveError, UnknownNameError, VariantAIError
+from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.errors import DataError, MoveError, SpecError, UnknownNameError, VariantAIError
 from variant_ai.core.inference.packaged_nets import first_file
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.position import PASS, move_kind
 from variant_ai.core.rules.shuffled_starts import STARTS, is_shuffled
 from variant_ai.core.rules.text.fen import fen_or_start
 from variant_ai.core.rules.text.notation import Notation
+from variant_ai.core.spec.files.yaml_reader import parse_yaml, read_text
 from variant_ai.core.spec.zones import square_name
 from variant_ai.core.web import Actions, Json
 from variant_ai.core.web.board_pictures import (
@@ -129,14 +131,10 @@ class BoardService:
         return first_file(self._source.net_paths(spec)) is not None
 
     def _source_text(self, question: Json) -> Json:
-        from variant_ai.core.spec.files.yaml_reader import read_text
-
         return {"text": read_text(self._source.path(question["variant"]), "a variant spec")}
 
     def _check(self, question: Json) -> Json:
         """Return the mistakes of a spec's text, or a drawing of its start position."""
-        from variant_ai.core.errors import SpecError
-
         path = Path(question["path"])
         try:
             require_no_files(path)
@@ -218,7 +216,6 @@ class BoardService:
         raise MoveError(f"{shown!r} is no legal move here")
 
     def _pgn(self, question: Json) -> Json:
-        from variant_ai.core.data.game_record import GameRecord
         from variant_ai.core.data.write.pgn_writer import pgn_text
 
         kept = self._game(question)
@@ -240,7 +237,6 @@ class BoardService:
 
     def _read_games(self, question: Json) -> Json:
         """Read the first game of a text, in PGN or another format of the variant."""
-        from variant_ai.core.data.game_record import GameRecord
         from variant_ai.core.data.read.game_reader import choose_reader
         from variant_ai.core.data.read.resolve import Resolver
 
@@ -271,9 +267,7 @@ def require_no_files(path: Path) -> None:
 
     path: of the spec, whose text is read.
     """
-    from variant_ai.core.errors import SpecError
     from variant_ai.core.spec.catalogue import builtin_specs
-    from variant_ai.core.spec.files.yaml_reader import parse_yaml, read_text
     from variant_ai.core.spec.inheritance import EXTENDS, FAIRY_INI
 
     tree = parse_yaml(read_text(path, "a variant spec"), str(path), "a spec", "spec, variant, …")
