@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from variant_ai import __version__
 from variant_ai.core.errors import VariantAIError
-from variant_ai.core.web import Actions, Json
 
 if TYPE_CHECKING:
     from variant_ai.core.engine.json_service import VariantEngine
     from variant_ai.core.spec.schema import VariantSpec
+    from variant_ai.core.web import Actions, Json
 
 TREE_MB = 192
 """Memory of each engine's tree; there are at most KEPT_ENGINES engines."""

@@ -9,4 +9,4 @@ from typing import Any
 Json = dict[str, Any]
 """A JSON object: a question, an answer, or a part of one."""
 Actions = Mapping[str, Callable[[Json], Json]]
-"""What a process answers to each kind of question."""
+"""Functions that answer questions, by the name of the action."""

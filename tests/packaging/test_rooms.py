@@ -49,6 +49,7 @@ CHEAP = (
     "variant_ai.core.system.compilation_progress",
     "variant_ai.core.system.interrupts",
     "variant_ai.core.system",
+    "variant_ai.core.train.measure.metric_tables",
 )
 """Of the core, what needs the standard library alone."""
 THESIS = "[xiangqi-thesis]"

@@ -104,26 +104,6 @@ def shares_axis(axis: Axes, right: float) -> None:
     axis.set_xlim(0, right)
 
 
-def move_bars(
-    axis: Axes,
-    moves: Sequence[str],
-    shares: Sequence[float],
-    texts: Sequence[str],
-    right: float,
-    colour: str | Sequence[str] = BLUE,
-) -> None:
-    """Draw a bar in per cent for each move from the top, with a text at its end. shares: from 0 to 1.
-    right: as in `shares_axis`."""
-    at = range(len(moves))
-    axis.barh(at, [100 * share for share in shares], color=colour, height=0.7)
-    for y, share, text in zip(at, shares, texts, strict=True):
-        axis.text(100 * share, y, f" {text}", va="center", fontsize=9)
-    axis.set_yticks(at, [printable(move) for move in moves], fontsize=10)
-    axis.invert_yaxis()
-    shares_axis(axis, right)
-    tidy(axis, "x")
-
-
 def generations_axis(axis: Axes) -> None:
     """Make the x axis one of generations, with ticks at whole numbers."""
     axis.set_xlabel("generation")

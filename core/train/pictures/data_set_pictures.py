@@ -27,7 +27,6 @@ from variant_ai.core.train.pictures.canvas import (
     draw_board,
     height_of_width,
     is_printable,
-    move_bars,
     new_figure,
     picture,
     printable,
@@ -280,15 +279,18 @@ def first_moves_picture(sets: Mapping[str, DataSet], rules: Rules) -> Picture | 
     ):
         most = max(move.share for move in moves)
         draw_board(axis, rules, start, arrows=_arrows(rules, moves, most))
-        texts = [
-            f"{100 * move.share:.2f} %"
-            + ("" if move.score is None else f", scores {100 * move.score:.1f} %")
-            for move in moves
-        ]
-        names, shares = [move.move for move in moves], [move.share for move in moves]
-        move_bars(bars, names, shares, texts, 165 * most)
+        at = np.arange(len(moves))
+        bars.barh(at, [100 * move.share for move in moves], color=BLUE, height=0.65)
+        for k, move in enumerate(moves):
+            score = "" if move.score is None else f", scores {100 * move.score:.1f} %"
+            bars.text(100 * move.share, k, f" {100 * move.share:.2f} %{score}", va="center",
+                      fontsize=9)  # fmt: skip
+        bars.set_yticks(at, [printable(move.move) for move in moves], fontsize=10)
+        bars.invert_yaxis()
+        shares_axis(bars, 165 * most)
         bars.set_xlabel("games, %")
         bars.set_title(printable(name, 60), fontsize=10)
+        tidy(bars, "x")
     return picture(
         figure,
         "first-moves",

@@ -26,11 +26,12 @@ from variant_ai.core.train.pictures.canvas import (
     Picture,
     draw_board,
     height_of_width,
-    move_bars,
     mover,
     new_figure,
     picture,
     printable,
+    shares_axis,
+    tidy,
 )
 
 if TYPE_CHECKING:
@@ -136,12 +137,20 @@ def policy_picture(
     board, bars = figure.subplots(1, 2, width_ratios=[1.25, 1])
     best = max((c.probability for c in shown), default=1.0) or 1.0
     draw_board(board, rules, position, arrows=[Arrow(c.move, c.probability / best) for c in shown])
-    names, shares = [c.text for c in shown], [c.probability for c in shown]
-    marks = ["  played" if c.text == played else "" for c in shown]
-    texts = [f"{100 * c.probability:.1f} %{mark}" for c, mark in zip(shown, marks, strict=True)]
+    at = np.arange(len(shown))
     colours = [VERMILION if c.text == played else BLUE for c in shown]
-    move_bars(bars, names, shares, texts, 130 * best, colours)
+    bars.barh(at, [100 * c.probability for c in shown], color=colours, height=0.7)
+    for k, candidate in enumerate(shown):
+        mark = "  played" if candidate.text == played else ""
+        bars.text(
+            100 * candidate.probability, k, f" {100 * candidate.probability:.1f} %{mark}",
+            va="center", fontsize=9,
+        )  # fmt: skip
+    bars.set_yticks(at, [printable(c.text) for c in shown], fontsize=10)
+    bars.invert_yaxis()
+    shares_axis(bars, 130 * best)
     bars.set_xlabel("probability among the legal moves, %")
+    tidy(bars, "x")
     outputs = f"v = {value:+.2f}"
     if wdl is not None:
         outputs += "   win {:.0%}, draw {:.0%}, loss {:.0%}".format(*wdl)
