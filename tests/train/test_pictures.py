@@ -208,11 +208,11 @@ def test_quality_has_no_empty_pictures() -> None:
 
 def test_a_page_needs_nothing_but_itself() -> None:
     shown = canvas.Picture("p", "A <title>", 'says "so"', b"\x89PNG")
+    table = Table("t", ("a", "b"), [("<x>", "1")])
     text = page(
-        "Title & more",
-        "<b>",
-        [Chapter("One", "text", [Table("t", ("a", "b"), [("<x>", "1")])], [shown], [("f", "{}")])],
+        "Title & more", "<b>", [Chapter("One", "text", [table], [shown], folded=[("f", "{}")])]
     )
+    assert "<summary>f</summary><pre>{}</pre>" in text
     assert "<b>" not in text and "&lt;x&gt;" in text and "A &lt;title&gt;" in text
     assert 'alt="says &#34;so&#34;"' in text
     assert f'src="data:image/png;base64,{b64encode(shown.png).decode()}"' in text
