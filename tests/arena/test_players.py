@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from arena_players import program
 
 from variant_ai.core.arena.match.referee import Conduct, Referee
 from variant_ai.core.arena.players.player import Allowance, Fault, PlayerClock, RandomPlayer, Turn
-from variant_ai.core.arena.players.player_spec import names_net, parse_player
+from variant_ai.core.arena.players.player_spec import MoveLimits, names_net, parse_player
 from variant_ai.core.arena.programs.engine_process import ProgramAnswer
 from variant_ai.core.arena.programs.program_player import (
     HIGHEST,
@@ -28,6 +29,7 @@ from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.search.report import MATE
+from variant_ai.core.system.checked_models import checked
 from variant_ai.plugins import registry
 
 FAKE = Path(__file__).with_name("fake_engine.py")
@@ -66,6 +68,14 @@ def test_clocks_are_read(text: str, base: int, increment: int, moves: int | None
 def test_clocks_that_are_none(text: str) -> None:
     with pytest.raises(SettingError):
         Allowance.parse(text)
+
+
+@pytest.mark.parametrize(("text", "base"), [("60", 60_000), ("15:00", 900_000), ("0.5", 500)])
+def test_a_clock_in_yaml_is_a_number(text: str, base: int) -> None:
+    given = yaml.safe_load(f"clock: {text}")
+    assert checked(MoveLimits, given, "m.yaml").allowance().base == base
+    with pytest.raises(SettingError, match="clock"):
+        checked(MoveLimits, {"clock": True}, "m.yaml")
 
 
 def test_a_clock_runs() -> None:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from variant_ai.core.arena.players.player import LONGEST_WAIT, Allowance
 from variant_ai.core.errors import SettingError, SpecError, UnknownNameError
@@ -53,6 +53,13 @@ class MoveLimits(BaseModel):
     """Nodes, or simulations, for each move."""
     depth: int | None = Field(default=None, ge=1)
     """Plies of each search."""
+
+    @field_validator("clock", mode="before")
+    @classmethod
+    def _number(cls, value: object) -> object:
+        """Take the number of seconds that YAML makes of `clock: 60` and of `clock: 15:00`."""
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return f"{value:g}" if is_number else value
 
     def allowance(self) -> Allowance:
         """Convert the limits. Raises SettingError if the clock cannot be parsed."""
