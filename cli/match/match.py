@@ -21,7 +21,7 @@ from variant_ai.cli.common.options import (
     output_option,
     variant_option,
 )
-from variant_ai.core.errors import DataError, EngineError, SettingError
+from variant_ai.core.errors import DataError, EngineError
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
 
@@ -221,14 +221,17 @@ def _settings(
 ) -> MatchSettings:
     """Return the settings of the file, overridden by those of the command line."""
     from variant_ai.cli.common.player_options import require_player
-    from variant_ai.core.arena.match.match_settings import LIMITS, settings_of, small_scale
-    from variant_ai.core.arena.players.player_spec import parse_player, read_yaml
+    from variant_ai.core.arena.match.match_settings import (
+        LIMITS,
+        read_match,
+        settings_of,
+        small_scale,
+    )
+    from variant_ai.core.arena.players.player_spec import parse_player
 
     settings: dict[str, Any] = {}
     if config is not None:
-        read = read_yaml(config)
-        if not isinstance(read, dict):
-            raise SettingError(f"{config}: a mapping of settings is expected")
+        read = read_match(config)
         settings.update(small_scale(read, str(config)) if small else read)
     elif small:
         raise click.UsageError("--small needs --config")
@@ -247,8 +250,6 @@ def _settings(
     if "players" not in settings:
         raise click.UsageError("Missing argument 'PLAYER...'; or give --config.")
     openings = settings.get("openings") or {}
-    if not isinstance(openings, dict):
-        raise SettingError(f"{config}: openings: a mapping is expected, given {openings!r:.60}")
     changed = given.pop("openings", {})
     if "file" in changed or "store" in changed:
         openings = {k: v for k, v in openings.items() if k not in ("file", "lines", "store")}

@@ -5,7 +5,7 @@ pydantic is imported at the first check, so that this room needs the standard li
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from variant_ai.core.errors import SettingError, unknown
@@ -66,21 +66,28 @@ def first_fault(error: ValidationError) -> tuple[str, str, object]:
     """Return the path of the first wrong value, as `board.files` (empty: the whole), why it is wrong,
     and the value."""
     fault = error.errors(include_url=False)[0]
-    return ".".join(map(str, fault["loc"])), reason_of(fault), fault["input"]
+    keys = [str(key) for key in fault["loc"] if "[" not in str(key)]  # pydantic adds tags of unions
+    return ".".join(keys), reason_of(fault), fault["input"]
 
 
-def checked(model: type[M], given: object, where: str) -> M:
+Place = str | Callable[[Sequence[str | int]], str]
+"""Origin of values, for messages; or a function that returns it for the path of a value, such as a file with the line."""
+
+
+def checked(model: type[M], given: object, origin: Place) -> M:
     """Make a pydantic model. Raises SettingError with the key and its error."""
     from pydantic import ValidationError
 
     if not isinstance(given, dict):
+        where = origin if isinstance(origin, str) else origin(())
         raise SettingError(f"{where}: expected a mapping, not {type(given).__name__}")
     try:
         return model.model_validate(given)
     except ValidationError as error:
         key, reason, value = first_fault(error)
+        *outer, word = path = error.errors(include_url=False)[0]["loc"] or ("",)
+        where = origin if isinstance(origin, str) else origin(path)
         if reason == UNKNOWN_WORD:
-            *outer, word = error.errors(include_url=False)[0]["loc"]
             place = ": ".join([where, ".".join(map(str, outer))]) if outer else where
             known = _fields(model, outer)
             raise SettingError(f"{place}: {unknown('key', str(word)[:60], known)}") from error

@@ -166,13 +166,23 @@ def test_wrong_input_is_one_sentence(tmp_path: Path, words: tuple[str, ...], rea
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_openings_of_a_file_are_a_mapping(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("openings: lines.pgn", "6:1: openings: a mapping of words is expected, given 'lines.pgn'"),
+        ("openings:\n  lins: [e2e4]", "7:3: openings: unknown key 'lins'; did you mean 'lines'?"),
+        ("nods: 10", "6:1: unknown key 'nods'; did you mean 'nodes'?"),
+        ("sprt: [0, 5, 0.05]", "6:1: sprt: a list of at most 2 is expected, given [0, 5, 0.05]"),
+        ("    threads: 0", "6:5: player 2: threads: at least 1 is expected, given 0"),
+    ],
+)
+def test_wrong_values_of_a_file_have_its_line(tmp_path: Path, text: str, message: str) -> None:
     config = tmp_path / "m.yaml"
-    config.write_text("variant: chess\nplayers: [random, random]\nopenings: lines.pgn\n")
+    config.write_text(f"variant: chess\ngames: 2\nplayers:\n  - random\n  - random: true\n{text}\n")
     words = ["match", "--config", str(config), "-o", str(tmp_path / "m")]
     done = CliRunner().invoke(cli, words)
     assert done.exit_code == 1
-    assert "m.yaml: openings: a mapping is expected, given 'lines.pgn'" in done.stderr
+    assert f"m.yaml:{message}" in done.stderr
 
 
 def test_puzzles(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,7 +25,14 @@ from variant_ai.core.arena.match.referee import Conduct, DrawRule, ResignRule
 from variant_ai.core.arena.players.player import LONGEST_WAIT
 from variant_ai.core.arena.players.player_spec import MoveLimits, PlayerSpec, player_of
 from variant_ai.core.arena.tables.sprt import Sprt
-from variant_ai.core.errors import SettingError, unknown
+from variant_ai.core.errors import SettingError, SpecError, unknown
+from variant_ai.core.spec.files.yaml_reader import (
+    location_of,
+    parse_yaml,
+    plain_values,
+    read_text,
+    yaml_path,
+)
 from variant_ai.core.system.checked_models import checked
 from variant_ai.core.system.text_tables import counted
 
@@ -31,6 +40,7 @@ FREE = frozenset(
     {"games", "concurrency", "title", "notes", "sprt", "needs", "small", "stop_at_no_shows"}
 )
 LIMITS = ("clock", "movetime", "nodes", "depth")
+_FILE, _KEYS = "a file of a match", "variant, players, games, ..."
 Kind = Literal["round-robin", "gauntlet", "pairs"]
 
 
@@ -173,6 +183,31 @@ def small_scale(given: dict[str, Any], where: str) -> dict[str, Any]:
                 player["net"] = str(player["net"]).replace(old, new)
         players.append(player)
     return {**merged, "players": players}
+
+
+def read_match(path: Path) -> dict[str, Any]:
+    """Read the settings of a match from a YAML file; players may be missing. Raises SettingError with
+    file and line for a wrong value."""
+    try:
+        tree = parse_yaml(read_text(path, _FILE), str(path), _FILE, _KEYS)
+    except SpecError as error:
+        raise SettingError(str(error)) from None
+    given: dict[str, Any] = plain_values(tree)
+
+    def place(path: Sequence[str | int]) -> str:
+        return location_of(tree, yaml_path(tree, path))
+
+    def place_in_player(index: int, path: Sequence[str | int]) -> str:
+        return f"{place(('players', index, *path))}: player {index + 1}"
+
+    players = given.get("players", [])
+    if isinstance(players, list):
+        for index, player in enumerate(players):
+            player_of(player, partial(place_in_player, index))
+        others = {key: value for key, value in given.items() if value is not None}
+        others |= {"players": [PlayerSpec(random=True)] * 2}
+        checked(MatchSettings, {"variant": "", **others}, place)
+    return given
 
 
 def settings_of(

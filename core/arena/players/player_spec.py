@@ -26,7 +26,7 @@ from variant_ai.core.errors import SettingError, SpecError, UnknownNameError
 from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.spec.catalogue import PACKAGED
 from variant_ai.core.spec.search_settings import setting
-from variant_ai.core.system.checked_models import checked
+from variant_ai.core.system.checked_models import Place, checked
 
 if TYPE_CHECKING:
     Protocol = str
@@ -151,7 +151,7 @@ def names_net(text: str) -> bool:
 def parse_player(text: str) -> PlayerSpec:
     """Parse a player's text, or the YAML file that it names. Raises SettingError."""
     if text.endswith((".yaml", ".yml")) and ";" not in text:
-        return player_of(read_yaml(Path(text)), text)
+        return player_of(read_yaml(Path(text)), f"player {text!r}")
     head, *rest = (part.strip() for part in text.split(";"))
     given: dict[str, Any] = {}
     match = _HEAD.fullmatch(head)
@@ -177,19 +177,19 @@ def parse_player(text: str) -> PlayerSpec:
             given.setdefault("lines", []).append(value)
         else:
             given[key] = _plain(value) if key not in ("name", "variant", "clock") else value
-    return player_of(given, text)
+    return player_of(given, f"player {text!r}")
 
 
-def player_of(given: object, where: str) -> PlayerSpec:
-    """Check a player given as a mapping or as text. where: its origin, for error messages. Raises
-    SettingError."""
+def player_of(given: object, origin: Place) -> PlayerSpec:
+    """Check a player given as a mapping or as text. Raises SettingError."""
     if isinstance(given, str):
         return parse_player(given)
-    spec = checked(PlayerSpec, given, f"player {where!r}")
+    spec = checked(PlayerSpec, given, origin)
+    where = origin if isinstance(origin, str) else origin(())
     if bool(spec.command) + bool(spec.net) + spec.random != 1:
-        raise SettingError(f"player {where!r}: give exactly one of command, net and random")
+        raise SettingError(f"{where}: give exactly one of command, net and random")
     spec.allowance()
-    return spec.model_copy(update={"search": _search_settings(spec, f"player {where!r}")})
+    return spec.model_copy(update={"search": _search_settings(spec, where)})
 
 
 def _search_settings(player: PlayerSpec, where: str) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def read_yaml(path: Path) -> object:
     """Read a YAML file. Raises SettingError."""
     from variant_ai.core.spec.files.yaml_reader import load_yaml, read_text
 
-    what = "a file of players or of a match"
+    what = "a file of a player"
     try:
         return load_yaml(read_text(path, what), str(path), what, kind="safe")
     except SpecError as error:
