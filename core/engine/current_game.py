@@ -157,6 +157,20 @@ class CurrentGame:
                 return
             yield text, count
 
+    @property
+    def is_over(self) -> bool:
+        """True if the position itself ends the game although there may be moves (a king in the
+        centre). Draws and move counts, which must be claimed, do not count."""
+        outcome = self.rules.outcome(self.game.position)
+        return outcome is not None and outcome.reason != "move count" and outcome.winner is not None
+
+    @property
+    def result(self) -> int:
+        """Result for the side to move: 1 won, as in antichess without a move; 0 drawn; -1 lost: mated,
+        stalemated if that loses, or all moves banned."""
+        outcome = self.rules.outcome(self.game.position)
+        return -1 if outcome is None else outcome.value(self.game.side)
+
     def searchable(self) -> Game:
         """Return the game, or its position alone after an end that nobody claimed: the client plays on."""
         game = self.game

@@ -105,9 +105,9 @@ class Engine:
         current = self.game()
         game = current.game
         playable = [move for move in game.legal_moves().tolist() if move not in current.banned]
-        if not playable or self._is_over():
+        if not playable or current.is_over:
             self.signals.wait_for_release(go, number)
-            return Answer(None, result=self.result())
+            return Answer(None, result=current.result)
         allowed = self._allowed_moves(go, notation, playable)
         choices = allowed or playable
         manager = self._updated_time_manager()
@@ -131,7 +131,7 @@ class Engine:
             self.chances.append((lines[0].q + 1) / 2)
         shows_wdl = self.options.is_on("UCI_ShowWDL")
         infos = tuple(infos_of(game, report, wdl=shows_wdl))
-        if not infos and self.result() == 0:  # drawn by itself: nothing was searched
+        if not infos and current.result == 0:  # drawn by itself: nothing was searched
             wdl = (0, 1000, 0) if shows_wdl else None
             infos = (Info(depth=1, seldepth=1, wdl=wdl, pv=(current.text(best),)),)
         ponder = None if report.ponder is None else current.text(report.ponder)
@@ -190,22 +190,6 @@ class Engine:
         if chosen:
             return tuple(chosen)
         return tuple(playable) if current.banned else None
-
-    def _is_over(self) -> bool:
-        """True if the position itself ends the game although there may be moves (a king in the
-        centre). Draws and move counts, which must be claimed, do not count."""
-        game = self.game().game
-        outcome = game.rules.outcome(game.position)
-        if outcome is None or outcome.reason == "move count":
-            return False
-        return outcome.winner is not None
-
-    def result(self) -> int:
-        """Result for the side to move: 1 won, as in antichess without a move; 0 drawn; -1 lost: mated,
-        stalemated if that loses, or all moves banned."""
-        game = self.game().game
-        outcome = game.rules.outcome(game.position)
-        return -1 if outcome is None else outcome.value(game.side)
 
     def _quick_answer(
         self, moves: Sequence[int], report: Report | None = None, may_look: bool = True
@@ -496,7 +480,7 @@ class Engine:
         from variant_ai.core.search.report import centipawns
 
         game = self.game().game
-        if not len(game.legal_moves()) or self._is_over():
+        if not len(game.legal_moves()) or self.game().is_over:
             return None
         answer = answer_of(self._ready_search(), game)
         return Info(depth=0, cp=centipawns(answer.value))

@@ -417,11 +417,10 @@ class Session:
                 return
             if go.depth == 0 and dialect.has_static_search:
                 info = self.engine.static_info()
-                lines = (
-                    dialect.no_move(self.engine.result())
-                    if info is None
-                    else [*dialect.info(info), *dialect.idle_stop()]
-                )
+                if info is None:
+                    lines = dialect.no_move(self.engine.game().result)
+                else:
+                    lines = [*dialect.info(info), *dialect.idle_stop()]
                 self._finish_go(number, *lines)
                 return
             lines = self._search(go, number, at)
