@@ -261,8 +261,8 @@ def skip_list(skipped: str | None, output: str | Path, files: Sequence[str] = ()
     listing = Path(skipped or f"{output}.skipped.jsonl")
     for other in (Path(output), *map(Path, files)):
         if listing.absolute() == other.absolute() or is_same_file(listing, other):
-            what = "the store" if other == Path(output) else "an input file"
-            fail(f"--skipped {listing} is {what}; give the list another name")
+            kind = "the store" if other == Path(output) else "an input file"
+            fail(f"--skipped {listing} is {kind}; give the list another name")
     return str(listing)
 
 

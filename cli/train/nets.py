@@ -314,7 +314,7 @@ def time_nets(
     as_json: bool,
 ) -> None:
     """Export each net with random weights, and time all of them in turns, so that other work of the
-    machine slows all of them equally."""
+    machine slows all of them equally ([CrazyAra-preprint] table 9)."""
     if not specs:
         raise click.UsageError("--time needs a variant: -V NAME")
     from variant_ai.core.inference.choosing.evaluator_timing import interleaved

@@ -101,7 +101,7 @@ class NetSteps:
     def step(self, visits: int, evaluations: int, deadline: float | None) -> str:
         """Fill and submit a batch, or wait for the oldest one and back it up.
 
-        visits, evaluations: what is left of the limits. Returns the reason if the search ends here,
+        visits, evaluations: numbers that the limits still allow. Returns the reason if the search ends here,
         otherwise an empty string. A batch that cannot be filled is kept while another one is pending,
         because that one will give new leaves.
         """

@@ -123,29 +123,25 @@ def test_an_optional_player_is_left_out_if_it_is_missing(tmp_path: Path) -> None
     assert only.exit_code == 1 and "a match needs two players, not 1" in only.stderr
 
 
-def test_a_player_takes_the_first_place_of_a_gauntlet(tmp_path: Path) -> None:
-    config = tmp_path / "m.yaml"
-    config.write_text(
-        "variant: xiangqi\nkind: gauntlet\nnodes: 5\ngames: 2\nmax_plies: 4\n"
-        "players: [random;name=old, random;name=b, random;name=c]\n"
-    )
-    words = ["match", "--config", str(config), "-o", str(tmp_path / "m"), "--json"]
-    done = CliRunner().invoke(cli, [*words, "random;name=new"])
+def opponents(folder: Path, settings: str, *words: str) -> dict[str, set[str]]:
+    """Opponents of each player in a short match of a file with these settings and words."""
+    config = folder / "m.yaml"
+    config.write_text(f"variant: xiangqi\nnodes: 5\ngames: 2\nmax_plies: 4\n{settings}\n")
+    given = ["match", "--config", str(config), "-o", str(folder / "m"), "--json", *words]
+    done = CliRunner().invoke(cli, given)
     assert done.exit_code == 0, done.stderr
-    players = {p["name"]: set(p["against"]) for p in json.loads(done.stdout)["players"]}
+    return {p["name"]: set(p["against"]) for p in json.loads(done.stdout)["players"]}
+
+
+def test_a_player_takes_the_first_place_of_a_gauntlet(tmp_path: Path) -> None:
+    settings = "kind: gauntlet\nplayers: [random;name=old, random;name=b, random;name=c]"
+    players = opponents(tmp_path, settings, "random;name=new")
     assert players == {"new": {"b", "c"}, "b": {"new"}, "c": {"new"}}
 
 
 def test_a_gauntlet_of_the_command_line_replaces_the_pairs_of_a_file(tmp_path: Path) -> None:
-    config = tmp_path / "m.yaml"
-    config.write_text(
-        "variant: xiangqi\nkind: pairs\npairs: [[a, b], [b, c]]\nnodes: 5\nmax_plies: 4\n"
-        "players: [random;name=a, random;name=b, random;name=c]\n"
-    )
-    words = ["match", "--config", str(config), "-o", str(tmp_path / "m"), "--json"]
-    done = CliRunner().invoke(cli, [*words, "--gauntlet", "1"])
-    assert done.exit_code == 0, done.stderr
-    players = {p["name"]: set(p["against"]) for p in json.loads(done.stdout)["players"]}
+    settings = "kind: pairs\npairs: [[a, b], [b, c]]\nplayers: [random;name=a, random;name=b, random;name=c]"
+    players = opponents(tmp_path, settings, "--gauntlet", "1")
     assert players == {"a": {"b", "c"}, "b": {"a"}, "c": {"a"}}
 
 

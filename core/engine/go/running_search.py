@@ -201,8 +201,8 @@ class _SearchTimer:
         return self._budget is not None and self._is_decided(self._budget)
 
     def _limit_met(self) -> bool:
-        """Check what the search does not know, because it counts from the ponder hit on: that it may end
-        when nothing is left to search, and the limits."""
+        """Return True if nothing is left to search, or a limit is met. The search checks neither, because
+        both count from the ponder hit on."""
         task = self.task
         if self.search.report(1, pv=False).stopped_by:
             return True

@@ -271,8 +271,8 @@ def _check(
             raise DataError(f"there is no game store {path}")
     plan = parse_split(_split_of(request), request.split_seed)
     if "split_seed" in request.model_fields_set and (plan is None or plan.named):
-        how = "without a split" if plan is None else f"in the split {plan}"
-        raise VariantAIError(f"--split-seed has no effect {how}; it is for splits by shares")
+        place = "without a split" if plan is None else f"in the split {plan}"
+        raise VariantAIError(f"--split-seed has no effect {place}; it is for splits by shares")
     with torch.random.fork_rng(devices=[]):
         built = net.build()
     first_layers(built, request.freeze)
