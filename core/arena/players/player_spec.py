@@ -57,9 +57,9 @@ class MoveLimits(BaseModel):
     @field_validator("clock", mode="before")
     @classmethod
     def _number(cls, value: object) -> object:
-        """Take the number of seconds that YAML makes of `clock: 60` and of `clock: 15:00`."""
+        """Take a number of seconds as the text that it is on the command line."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return f"{value:g}" if is_number else value
+        return str(value) if is_number else value
 
     def allowance(self) -> Allowance:
         """Convert the limits. Raises SettingError if the clock cannot be parsed."""
