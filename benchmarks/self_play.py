@@ -127,11 +127,17 @@ class Watched(Evaluator):
 
 
 def write_net(spec: VariantSpec, size: str, path: Path) -> int:
-    """Write a net with random weights of BLOCKSxCHANNELS. Returns the number of its weights."""
+    """Write a net with random weights of BLOCKSxCHANNELS, and beside it the same in int8.
+
+    Returns the number of its weights.
+    """
     import torch
 
+    from variant_ai.core.inference.model_file import beside_name
     from variant_ai.core.nets import configure_for
-    from variant_ai.core.nets.onnx_export import export_onnx
+    from variant_ai.core.nets.onnx_export import export_onnx, sample_planes, write_metadata
+    from variant_ai.core.nets.onnx_files import read_onnx, write_onnx
+    from variant_ai.core.nets.quantise import quantise
 
     encoder = Encoder(spec)
     blocks, channels = map(int, size.split("x"))
@@ -142,6 +148,10 @@ def write_net(spec: VariantSpec, size: str, path: Path) -> int:
     net = config.build()
     metadata = {"variant": spec.variant, "encoding_hash": encoding_hash(spec)}
     export_onnx(net, path, metadata, shape=config.shape)
+    # Ranges of random planes: these files serve to measure speed alone.
+    int8 = quantise(read_onnx(path), [sample_planes(config.shape).numpy()])
+    write_metadata(int8, {**metadata, "precision": "int8"})
+    write_onnx(int8, beside_name(path, "int8"))
     return sum(parameter.numel() for parameter in net.parameters())
 
 
@@ -256,16 +266,13 @@ def compare_with_pgx(given: argparse.Namespace) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "net.onnx"
             weights = write_net(spec, size, path)
-            rows = {
-                (contender, games): measure(spec, path, contender, games, given, others)
-                for contender in given.evaluators
-                for games in given.games
-            }
-        for (contender, games), row in rows.items():
-            simulations = 1e6 / row.player.cost * row.visits
-            cells = f"{games:>15}{weights:>15,}{simulations:>15,.0f}"
-            cells += f"{simulations / given.nodes:>15,.0f}{1e6 / simulations:>15.1f}"
-            print(f"{spec.variant:<16}{contender:<24}{cells}")
+            for contender in given.evaluators:
+                for games in given.games:
+                    row = measure(spec, path, contender, games, given, others)
+                    simulations = 1e6 / row.player.cost * row.visits
+                    cells = f"{games:>15}{weights:>15,}{simulations:>15,.0f}"
+                    cells += f"{simulations / given.nodes:>15,.0f}{1e6 / simulations:>15.1f}"
+                    print(f"{spec.variant:<16}{contender:<24}{cells}", flush=True)
         simulations = 1e6 / theirs.cost
         cells = f"{peer.games:>15}{peer.weights:>15,}{simulations:>15,.0f}"
         cells += f"{simulations / given.nodes:>15,.0f}{theirs.cost:>15.1f}"

@@ -1,4 +1,8 @@
-"""Judges of perpetual chases: Fairy-Stockfish, loaded at the first question, one for each rules object."""
+"""Judges of perpetual chases: Fairy-Stockfish, loaded at the first question, one for each rules object.
+
+The rule itself is Fairy-Stockfish's `chasingRule`, which a spec sets by `perpetual_chase:`
+(`core/rules/fairy/fairy_stockfish.py:spec_settings`).
+"""
 
 from __future__ import annotations
 

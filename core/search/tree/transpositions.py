@@ -4,7 +4,7 @@ Two positions share a node if they agree in everything that the network or the r
 (pieces, hands, castling, en passant, checks left), and those counters and last moves that the spec's
 planes or rules use. With the ply among them, the ply increases along every edge and the graph has no
 cycle; [CrazyAra-preprint] section 9.2.5 uses the move counter and the no-progress counter for the same
-reason.
+reason. Without it the graph may have cycles: a descent ends at a repetition on its path (`repetition.cycle_start`).
 """
 
 from __future__ import annotations

@@ -86,7 +86,8 @@ class Optimiser:
     """Tensors that torch keeps for each parameter: key in torch -> prefix of the parameter's name in
     a checkpoint."""
     constant_momentum: float | None = None
-    """Momentum that is logged for an optimiser at a constant rate; None: it follows one cycle."""
+    """Momentum of an optimiser whose learning rate is constant, for the log; None: rate and momentum follow
+    one cycle."""
     counts_steps: bool = False
     """True if torch keeps the number of steps for each parameter."""
 
