@@ -3,6 +3,7 @@
     python benchmarks/self_play.py                                  # dobutsu and minixiangqi
     python benchmarks/self_play.py --variants xiangqi --nets 4x32 6x64 --games 256
     python benchmarks/self_play.py --peer pgx                       # and pgx with mctx
+    python benchmarks/self_play.py --evaluators openvino@int8 onnx@fp32
 
 The player and the evaluator alone, on the player's own planes, take turns in one process, which is bound to
 one core. Processor time of an evaluation in microseconds: `bare` alone, `inside` the player, `tree` what the
