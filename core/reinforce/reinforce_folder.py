@@ -6,6 +6,7 @@
 | games/000012.store | games of generation 12: those that ended before net 12 was trained |
 | games/000012.journal | the same while they are played, a line a game |
 | nets/000012/model.onnx | net 12, trained on the games up to 000012.store; net 0 is the start |
+| nets/000012/model-int8.onnx | the same in int8, if the run plays in it |
 | generations.jsonl | a line of numbers for each generation |
 | ladder.json, ladder.svg | results of matches between the nets |
 | state.json | the last complete generation and what was counted, written last |
@@ -31,8 +32,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from variant_ai.core.data.store.blocks import write_lock
 from variant_ai.core.errors import DataError
-from variant_ai.core.inference.model_file import RUN_MODEL
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.inference.model_file import RUN_MODEL, beside_name
+from variant_ai.core.reinforce.reinforce_settings import INT8, ReinforceSettings
 from variant_ai.core.reinforce.settings_file import read_settings, settings_text
 from variant_ai.core.system.checked_models import first_fault
 from variant_ai.core.system.files import write_whole
@@ -102,6 +103,9 @@ class ReinforceFolder:
 
     def net(self, generation: int) -> Path:
         return self.path / "nets" / f"{generation:06}" / RUN_MODEL
+
+    def int8_net(self, generation: int) -> Path:
+        return beside_name(self.net(generation), INT8)
 
     def exists(self) -> bool:
         """Return True if there is a run."""

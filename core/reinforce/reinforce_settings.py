@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 START_RANDOM = "random"
 """Start from random weights."""
+INT8 = "int8"
+"""Precision for which each net is written a second time."""
 CHANGEABLE = (
     "minutes",
     "generations",
@@ -250,7 +252,8 @@ class ReinforceSettings(Section):
     """Evaluator of self-play, as `--evaluator` takes it; `auto` is OpenVINO on a CPU, and on a
     GPU onnxruntime or, if that has no support for it, torch, without a measurement."""
     precision: str = "auto"
-    """Precision of self-play, as `--precision` takes it."""
+    """Precision of self-play, as `--precision` takes it. `int8`: each net is written in int8 too, calibrated on
+    the games of its generation, for processors without bf16; the first net plays in fp32."""
     device: str = "cpu"
     """Device of self-play and learner: cpu, cuda or cuda:N. That of players on a cluster follows from
     `cluster.player_gpus`."""

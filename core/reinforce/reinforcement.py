@@ -51,7 +51,7 @@ from variant_ai.core.reinforce.learn.window_training import (
     window_size,
 )
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
-from variant_ai.core.reinforce.reinforce_settings import START_RANDOM, ReinforceSettings
+from variant_ai.core.reinforce.reinforce_settings import INT8, START_RANDOM, ReinforceSettings
 from variant_ai.core.reinforce.report.reinforce_report import RunningReport
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
@@ -294,6 +294,9 @@ class Reinforcement:
                 return False
             row["lr"] = rate * trained.state.lr_scale
             self.training.export(trained, course, net)
+        reduced = self.folder.int8_net(generation)
+        if self.settings.precision == INT8 and not reduced.is_file():
+            self.training.export_int8(net, self._store(generation), reduced)
         if measured := self.training.measured(course.steps):
             row["train"] = measured
         write_whole(self.folder.newest_net, net.read_bytes())
@@ -388,8 +391,7 @@ class Reinforcement:
             self._players = self._make_supply(done)
             self._resignations = Counter()
         if self._playing_net != self.state.player:
-            net = self._existing(self.folder.net(self.state.player))
-            self._players.use_net(net, self.state.player)
+            self._players.use_net(self._playing_file(self.state.player), self.state.player)
             self._playing_net = self.state.player
         return self._players
 
@@ -443,9 +445,16 @@ class Reinforcement:
     def _open_net(self, generation: int) -> Evaluator:
         return open_net(
             self.spec,
-            self._existing(self.folder.net(generation)),
+            self._playing_file(generation),
             self.settings,
         )
+
+    def _playing_file(self, generation: int) -> Path:
+        """Return the file of a net that plays."""
+        reduced = self.folder.int8_net(generation)
+        if self.settings.precision == INT8 and reduced.is_file():
+            return reduced
+        return self._existing(self.folder.net(generation))
 
     def _store(self, generation: int) -> Store:
         path = self._existing(self.folder.store(generation))

@@ -10,14 +10,18 @@ from pathlib import Path
 
 from variant_ai.core.arena.games.openings import Opening
 from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.errors import SettingError
 from variant_ai.core.inference.backends import onnx_backend
 from variant_ai.core.inference.choosing.evaluator_factory import AUTO, make_evaluator
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.games.self_play import BaseSelfPlay, make_self_play
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.reinforce_settings import INT8, ReinforceSettings
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.train.loop.device import choose_device, choose_precision
+
+INT8_EVALUATORS = ("openvino", "onnx")
+"""Evaluators that run nets in int8."""
 
 
 class GameSupply(ABC):
@@ -127,9 +131,10 @@ def open_net(
 
     The evaluator `auto` is OpenVINO on a CPU, if it is installed, in bf16 if the processor multiplies
     bf16 matrices; otherwise onnxruntime. On a GPU it is onnxruntime if that supports it, otherwise
-    torch.
+    torch. With the precision `int8` a file runs in its own precision: the first net has no int8 file.
 
-    Raises DataError for a net of another variant or encoding, UnknownNameError, VariantAIError.
+    Raises DataError for a net of another variant or encoding, SettingError if int8 cannot be had,
+    UnknownNameError, VariantAIError.
     """
     name, precision = settings.evaluator, settings.precision
     if name == AUTO and settings.device == "cpu":
@@ -137,7 +142,14 @@ def open_net(
     elif name == AUTO:
         name = "onnx" if settings.device.partition(":")[0] in onnx_backend.devices() else "torch"
     chosen: str | None = precision
-    if precision == AUTO:
+    if precision == INT8:
+        if name not in INT8_EVALUATORS or settings.device != "cpu":
+            raise SettingError(
+                f"precision: int8 runs with {' or '.join(INT8_EVALUATORS)} on the device cpu, not with {name} "
+                f"on {settings.device}"
+            )
+        chosen = None
+    elif precision == AUTO:
         chosen = choose_precision(AUTO, choose_device("cpu")) if name == "openvino" else None
     return make_evaluator(
         spec,

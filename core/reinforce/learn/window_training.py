@@ -41,6 +41,7 @@ from variant_ai.core.train.interface import TrainResult
 from variant_ai.core.train.loop.device import choose_device, choose_precision
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.measure.metrics import Metrics
+from variant_ai.core.train.measure.reduced_precision import write_int8_unmeasured
 from variant_ai.core.train.run.checkpoint import Checkpoint
 from variant_ai.core.train.run.initial_weights import Start, random_net
 from variant_ai.core.train.run.run_folder import CONFIG, read_metrics
@@ -50,6 +51,8 @@ from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
 
 MOMENTUM = 0.95
 """Of optimisers with a momentum: the same at every rate, since the rate is constant in a generation."""
+CALIBRATION = 512
+"""Positions on which the ranges of an int8 net are measured."""
 SETTLING = 50.0
 """A loss above this multiple of the usual one returns to the last checkpoint: self-play changes its
 data all the time, so only a loss that destroys the net counts."""
@@ -319,6 +322,11 @@ class WindowTraining:
             for number, store in enumerate(self._mixed, start=1)
         )
         return MixedSampler([own, *others], self._weights, batch=config.batch)
+
+    def export_int8(self, net: Path, store: Store, path: Path) -> None:
+        """Write a net in int8, calibrated on games of a store. Raises DataError, OSError."""
+        batch = Sampler([store], self.encoder, batch=CALIBRATION, rules=self.rules).batch(0)
+        write_int8_unmeasured(net, path, self.spec, batch.planes)
 
     def export(self, trained: TrainResult, course: Course, path: Path) -> None:
         """Write the trained net."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
 from variant_ai.core.data.sample.sampler import Sampler
@@ -217,21 +218,13 @@ def write_int8(
     with tempfile.TemporaryDirectory() as folder:
         found: tuple[Agreement, int, Path] | None = None
         for level in levels:
-            exclude = [name for _, names in quantise.SPARING[:level] for name in names(model)]
             report("quantising" if not level else f"again, with {_spared(level)} in fp32")
-            reduced = quantise.quantise(model, planes, exclude=exclude)
-            metadata["precision"] = "int8"
-            write_metadata(reduced, metadata)
-            plain = Path(folder) / f"{level}.onnx"
-            write_onnx(reduced, plain)
-            evaluate = _node_by_node(plain)
-            known = _known_answers(evaluate, planes[0][:KNOWN_POSITIONS])
-            write_metadata(reduced, {**metadata, METADATA_KEY: known.encode()})
-            write_onnx(reduced, plain)
+            path = Path(folder) / f"{level}.onnx"
+            evaluate = _quantise_into(path, model, metadata, planes, level)
             report("comparing")
             measured = agreement(reference.evaluate, evaluate, check)
             if found is None or measured.rank > found[0].rank:
-                found = measured, level, plain
+                found = measured, level, path
             if measured.good:
                 break
         assert found is not None
@@ -239,6 +232,20 @@ def write_int8(
     return Reduced(
         target, "int8", found[0], tuple(words for words, _ in quantise.SPARING[: found[1]])
     )
+
+
+def write_int8_unmeasured(
+    source: Path, target: Path, spec: VariantSpec, planes: NDArray[np.float32]
+) -> None:
+    """Write `target`, the int8 form of the fp32 file `source`, with the policy's last layer in fp32.
+
+    planes: [B, C, H, W] of real positions, for calibration. Errors as in `write_int8`.
+    """
+    metadata = _metadata(source, target, spec)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / target.name
+        _quantise_into(path, read_onnx(source), metadata, [planes], 1)
+        write_onnx(path.read_bytes(), target)
 
 
 def write_fp16(
@@ -272,6 +279,29 @@ def _metadata(source: Path, target: Path, spec: VariantSpec) -> dict[str, str]:
         )
     kept = {name: text for name, text in file.metadata.items() if name != "format"}
     return {**kept, MADE_FROM: file.graph_digest()}
+
+
+def _quantise_into(
+    path: Path,
+    model: onnx.ModelProto,
+    metadata: dict[str, str],
+    planes: Sequence[NDArray[np.float32]],
+    level: int,
+) -> Evaluate:
+    """Write an int8 file with its known answers; return its evaluation.
+
+    level: number of entries of `quantise.SPARING` that stay in fp32.
+    """
+    exclude = [name for _, names in quantise.SPARING[:level] for name in names(model)]
+    reduced = quantise.quantise(model, planes, exclude=exclude)
+    metadata = {**metadata, "precision": "int8"}
+    write_metadata(reduced, metadata)
+    write_onnx(reduced, path)
+    evaluate = _node_by_node(path)
+    known = _known_answers(evaluate, planes[0][:KNOWN_POSITIONS])
+    write_metadata(reduced, {**metadata, METADATA_KEY: known.encode()})
+    write_onnx(reduced, path)
+    return evaluate
 
 
 def _spared(level: int) -> str:
