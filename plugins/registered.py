@@ -38,12 +38,16 @@ T = TypeVar("T")
 SPEC_PATH = "or a YAML spec by its path, such as ./mine.yaml (`variant-ai spec derive` drafts one)"
 
 
+FileState = tuple[int, int] | None
+"""Time of the last change and size of a file; None if it is not there."""
+
+
 class Registry(PluginHost):
     """Everything that plugins registered, typed."""
 
     @cached_property
-    def _specs(self) -> dict[Path, VariantSpec]:
-        """Specs that were read, by file."""
+    def _specs(self) -> dict[Path, tuple[VariantSpec, FileState]]:
+        """Specs that were read, by file, with the state of the file at that time."""
         return {}
 
     @property
@@ -147,7 +151,7 @@ class Registry(PluginHost):
     # --- variants and their rules --------------------------------------------------------------
 
     def variant(self, name: str) -> VariantSpec:
-        """The spec of a registered name or of a YAML file.
+        """The spec of a registered name or of a YAML file; the same object until its file changes.
 
         Raises UnknownNameError (says which there are, and which is closest), SpecError.
         """
@@ -175,10 +179,12 @@ class Registry(PluginHost):
     def _read(self, path: Path, expected: str) -> VariantSpec:
         from variant_ai.core.spec import load_spec
 
-        spec = self._specs.get(path)
-        if spec is None:
+        state = _state_of(path)
+        spec, before = self._specs.get(path, (None, None))
+        if spec is None or state != before:
             self.offer()
-            spec = self._specs[path] = load_spec(path, check_names=True)
+            spec = load_spec(path, check_names=True)
+            self._specs[path] = spec, state
         if expected and spec.variant != expected:
             raise SpecError(
                 f"the spec says `variant: {spec.variant}` but is registered as {expected!r}; "
@@ -202,7 +208,7 @@ class Registry(PluginHost):
 
     def _file_of(self, spec: VariantSpec) -> Path | None:
         """The file that a spec was read from; None if this registry did not read it."""
-        return next((path for path, read in self._specs.items() if read is spec), None)
+        return next((path for path, (read, _) in self._specs.items() if read is spec), None)
 
     def offer(self) -> None:
         """Register in the core, which looks for no plugins, what can be chosen by name. Everything here
@@ -321,3 +327,11 @@ class Made(dict[str, T]):
 def registry() -> Registry:
     """The registry of this process. `registry.cache_clear()` looks for plugins again."""
     return Registry()
+
+
+def _state_of(path: Path) -> FileState:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

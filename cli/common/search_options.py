@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from variant_ai.core.spec.schema import VariantSpec
 
 
+NET_OPTIONS = ("evaluator", "threads", "device", "precision")
+"""Options of the net that are no settings of the search."""
+
+
 def fail_if_over(game: Game) -> None:
     """End the command with an error if the game is over."""
     outcome = game.outcome()
@@ -102,7 +106,7 @@ def net_options(command: F) -> F:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         if (name := kwargs.pop("search")) is not None:
             kwargs["assignments"] = (*kwargs["assignments"], f"algorithm={name}")
-        how = {name: kwargs.pop(name) for name in ("evaluator", "threads", "device", "precision")}
+        how = {name: kwargs.pop(name) for name in NET_OPTIONS}
         names = ("model", "batch", "settings_name", "assignments")
         chosen = {name: kwargs.pop(name) for name in names}
         return command(*args, net=NetChoice(how=how, **chosen), **kwargs)
@@ -159,6 +163,9 @@ def net_options(command: F) -> F:
 def settings_given(net: NetChoice) -> dict[str, Any]:
     """Return the settings of `--set` and `--batch`. Raises UnknownNameError, SettingError."""
     batch = {} if net.batch is None else {"batch_size": net.batch}
+    for name in {part.partition("=")[0].strip() for part in net.assignments} & {*NET_OPTIONS}:
+        message = f"{name!r} is a setting of the net, not of the search: give it as --{name}"
+        raise click.BadParameter(message, param_hint="--set")
     return batch | parse_settings(net.assignments)
 
 

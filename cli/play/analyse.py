@@ -229,7 +229,7 @@ def _progress_note(game: Game, report: Report, notation: Notation) -> str:
         return ""
     line = report.lines[0]
     text = notation.write(game.rules, game.position, line.move)
-    return f"{text} {line.score_text} depth {report.depth}"
+    return " ".join(filter(None, (text, line.score_text, f"depth {report.depth}")))
 
 
 def _print(spec: VariantSpec, game: Game, report: Report, notation: Notation) -> None:
@@ -271,9 +271,7 @@ def _side_to_move(spec: VariantSpec, game: Game) -> str:
 
 def _score(line: Line) -> str:
     """Centipawns or moves to mate; empty for a move that was not searched."""
-    if not line.is_known:
-        return ""
-    return line.score_text if line.mate is not None else str(line.cp)
+    return str(line.cp) if line.is_known and line.mate is None else line.score_text
 
 
 def _position_json(
@@ -330,7 +328,7 @@ def _draw(
     most = max((line.visits for line in report.lines), default=0)
     arrows = [
         Arrow(line.move, line.visits / max(most, 1), line.score_text)
-        for line in report.lines[:count]
+        for line in report.known_lines[:count]
     ]
     picture = board_svg(
         spec,

@@ -320,7 +320,7 @@ class _Match:
         if move is None:
             raise _GameLeftError
         line = report.lines[0] if report.lines else None
-        shown = f"  ({line.score_text})" if line is not None else ""
+        shown = f"  ({line.score_text})" if line is not None and line.is_known else ""
         number, text = self._number(), self._write(move)
         self.game.push(move)
         self._draw()

@@ -413,13 +413,27 @@ class Engine:
     # --- between searches ----------------------------------------------------------------------
 
     def new_game(self) -> None:
-        """Forget the game and the search tree."""
+        """Forget the game and the search tree, and read the spec again if its file was edited.
+
+        Raises SpecError if it has a mistake now; the rules read before stay.
+        """
         self.chances.clear()
         if self._time_manager is not None:
             self._time_manager.forget()
         if self._game is not None:
             self._game.new_game()
         self.clear()
+        self._follow_edits()
+
+    def _follow_edits(self) -> None:
+        before = self._spec
+        if before is None:
+            return
+        spec = self.builder.spec(before.variant)
+        if spec is not before:
+            self.builder.rules(spec)  # a mistake in its start position shows here
+            self._spec = None
+            self._message(f"the spec of {spec.variant} was edited and read again")
 
     def clear(self) -> None:
         """Forget the search tree."""

@@ -99,8 +99,8 @@ class Line:
 
     @property
     def score_text(self) -> str:
-        """Score for the mover: `+0.43`, `#3`, `#-2`."""
-        return score_text(self.score)
+        """Score for the mover: `+0.43`, `#3`, `#-2`; empty for a move that was not searched."""
+        return score_text(self.score) if self.is_known else ""
 
     @property
     def wdl_text(self) -> str:

@@ -170,6 +170,9 @@ def test_wrong_input_is_one_sentence(tmp_path: Path, words: tuple[str, ...], rea
         ("nods: 10", "6:1: unknown key 'nods'; did you mean 'nodes'?"),
         ("sprt: [0, 5, 0.05]", "6:1: sprt: a list of at most 2 is expected, given [0, 5, 0.05]"),
         ("    threads: 0", "6:5: player 2: threads: at least 1 is expected, given 0"),
+        ("    nodes: true", "6:5: player 2: nodes: a number is expected, given True"),
+        ("seed: true", "6:1: seed: a number is expected, given True"),
+        ("margin: true", "6:1: margin: a number is expected, given True"),
     ],
 )
 def test_wrong_values_of_a_file_have_its_line(tmp_path: Path, text: str, message: str) -> None:

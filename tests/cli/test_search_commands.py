@@ -80,7 +80,17 @@ def test_a_position_as_table_and_picture(tmp_path: Path) -> None:
     assert "Qh4#" in result.stdout
     assert "#1" in result.stdout
     assert "solved" in result.stdout
-    assert picture.read_text().count("<polygon") == 3
+    assert picture.read_text().count("<polygon") == 1, "no move but the mate was visited"
+
+
+def test_a_picture_shows_the_moves_that_were_searched(tmp_path: Path) -> None:
+    """Of twenty legal moves, after four nodes and after none."""
+    few, none = tmp_path / "few.svg", tmp_path / "none.svg"
+    analyse("startpos", "-n", "4", "--arrows", "9", "--svg", str(few))
+    assert few.read_text().count("<polygon") <= 4
+    raw = ("--set", "use_raw_network=true", "--arrows", "2", "--svg", str(none))
+    analyse("startpos", *raw)
+    assert "+0.00" not in none.read_text()
 
 
 def test_analyse_says_whose_view_its_scores_have(games: Path, tmp_path: Path) -> None:
@@ -191,6 +201,7 @@ def test_a_picture_that_cannot_be_written_is_told_before_the_search(tmp_path: Pa
         (("startpos", "--flip"), "--flip needs --svg or --png"),
         (("startpos", "--set", "cpuct=1"), "cpuct_init"),
         (("startpos", "--set", "cpuct_init"), "NAME=VALUE"),
+        (("startpos", "--set", "threads=2"), "give it as --threads"),
         (("startpos", "--set", "cpuct_init=-1"), "from 0 to 100"),
         (("startpos", "--notation", "morse"), "morse"),
         (("startpos", "-n", "0"), "0"),

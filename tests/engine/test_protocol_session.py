@@ -1112,3 +1112,32 @@ def test_uci_chess960_plays_the_sibling_with_shuffled_starts() -> None:
         client.ask("setoption name UCI_Chess960 value false")
         refused = client.ask(f"position fen {fen} moves f1h1")
         assert any("illegal" in line for line in refused)
+
+
+def test_a_spec_edited_between_games_is_played_by_its_new_rules(tmp_path: Path) -> None:
+    from variant_ai.core.engine.engine_builder import EngineBuilder
+
+    path = tmp_path / "my.yaml"
+
+    def write(knight: str) -> None:
+        path.write_text(
+            f"extends: chess\nvariant: my\npieces: {{N: {{moves: {knight}}}}}\n", encoding="utf-8"
+        )
+
+    def first_moves() -> str:
+        client.send("position startpos")
+        return client.ask("go perft 1", until="Nodes")[-1]
+
+    write("N")
+    builder = EngineBuilder({"my": path}, "my", registry, given={"my": path})
+    with hello(builder=builder) as client:
+        assert first_moves() == "Nodes searched: 20"
+        write("NA")
+        assert first_moves() == "Nodes searched: 20", "the game goes on by its rules"
+        client.send("ucinewgame")
+        assert first_moves() == "Nodes searched: 22"
+        write("nonsense")
+        client.send("ucinewgame")
+        assert first_moves() == "Nodes searched: 22", "a mistake changes nothing"
+    assert "info string the spec of my was edited and read again" in client.heard
+    assert any("unknown token 'o'" in line for line in client.heard)

@@ -617,6 +617,16 @@ def test_a_path_does_wherever_a_name_does(tmp_path: Path) -> None:
     assert empty().variant(str(path)).variant == "your-game"
 
 
+def test_an_edited_file_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text("extends: chess\nvariant: my\n", encoding="utf-8")
+    found = Registry(entry_points=[], environ=ENVIRON)
+    first = found.variant(str(path))
+    assert found.variant(str(path)) is first
+    path.write_text("extends: chess\nvariant: my\ntitle: Other\n", encoding="utf-8")
+    assert found.variant(str(path)).title == "Other"
+
+
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="no such file"):
         empty().variant(str(tmp_path / "nothing.yaml"))

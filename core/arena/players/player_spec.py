@@ -17,9 +17,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from variant_ai.core.arena.players.player import LONGEST_WAIT, Allowance
 from variant_ai.core.errors import SettingError, SpecError, UnknownNameError
@@ -53,6 +53,15 @@ class MoveLimits(BaseModel):
     """Nodes, or simulations, for each move."""
     depth: int | None = Field(default=None, ge=1)
     """Plies of each search."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth(cls, value: object, info: ValidationInfo) -> object:
+        """Reject true and false as numbers, which pydantic takes for 1 and 0."""
+        kind = cls.model_fields[str(info.field_name)].annotation
+        if isinstance(value, bool) and {int, float} & {kind, *get_args(kind)}:
+            raise ValueError("a number is expected")
+        return value
 
     @field_validator("clock", mode="before")
     @classmethod
