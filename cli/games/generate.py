@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -303,9 +300,9 @@ class _SentNet:
         """Write the net to a file, which is deleted when the process ends, and return its path."""
         if self.content is None:
             return self.named
-        folder = tempfile.mkdtemp(prefix="variant-ai-net-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        path = Path(folder) / "model.onnx"
+        from variant_ai.core.system.temporary_folders import temporary_folder
+
+        path = temporary_folder("variant-ai-net-") / "model.onnx"
         path.write_bytes(self.content)
         return str(path)
 

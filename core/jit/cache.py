@@ -12,7 +12,6 @@ function is compiled again next time.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import hashlib
@@ -31,6 +30,7 @@ from numba.core.codegen import get_host_cpu_features
 
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system.cache_folders import base_folders, make_private
+from variant_ai.core.system.temporary_folders import temporary_folder
 
 KEPT_FOLDERS = 6
 """Number of a module's folders that are kept when a new one is created."""
@@ -77,9 +77,7 @@ def code_folder(module: Path) -> Path:
 @functools.cache
 def _temporary_base() -> Path:
     """A folder for this process alone, removed at its end. Raises OSError if none can be made."""
-    folder = tempfile.mkdtemp(prefix="variant-ai-kernels-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+    return temporary_folder("variant-ai-kernels-")
 
 
 def sources_hash(module: Path) -> str:

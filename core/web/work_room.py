@@ -12,13 +12,13 @@ import asyncio
 import contextlib
 import hashlib
 import shutil
-import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.system.temporary_folders import temporary_folder
 from variant_ai.core.web import Json
 from variant_ai.core.web.client_messages import MAX_MOVES
 from variant_ai.core.web.search_schedule import SearchSchedule
@@ -103,7 +103,7 @@ class WorkRoom:
             for _ in range(settings.workers)
         ]
         self.schedule = SearchSchedule(searchers, settings.limits.slice)
-        self._folder = Path(tempfile.mkdtemp(prefix="variant-ai-web-"))
+        self._folder = temporary_folder("variant-ai-web-")
         self._specs: OrderedDict[str, _Spec] = OrderedDict()
         """By the digest of their text."""
         self._checks = 0

@@ -413,7 +413,7 @@ def test_without_any_folder_the_message_names_those_that_were_tried(
     monkeypatch.setattr(cache, "base_folders", lambda: [tmp_path / "file" / "cache"])
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(cache.tempfile, "gettempdir", nowhere)
-    monkeypatch.setattr(cache.tempfile, "mkdtemp", nowhere)
+    monkeypatch.setattr(tempfile, "mkdtemp", nowhere)
     with pytest.raises(VariantAIError, match=r"file.cache.kernels; name one in VARIANT_AI_CACHE"):
         cache.code_folder.__wrapped__(KERNEL)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from variant_ai.core.errors import DataError, SettingError, UnknownNameError
+from variant_ai.core.system.temporary_folders import LOCK
 from variant_ai.core.web.web_settings import VisitorLimits, WebSettings
 from variant_ai.core.web.work_room import OfferedNet, WorkRoom
 
@@ -25,7 +27,8 @@ def room() -> Iterator[WorkRoom]:
     settings = WebSettings(limits=VisitorLimits(specs=1, message=1234))
     made = WorkRoom(settings, lambda kind: ["no program"], version="1", nets=nets)
     yield made
-    made._folder.rmdir()  # it is empty
+    assert [path.name for path in made._folder.iterdir()] == [LOCK]
+    shutil.rmtree(made._folder)
 
 
 def answer_checks(room: WorkRoom, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +63,7 @@ def test_specs_beyond_the_limit_leave_no_files(
         again = await asyncio.gather(*(room.add_spec(text) for text in [*texts, *texts]))
         assert [answer["variant"] for answer in again] == names * 2
         assert room.source_of(names[-1]) == texts[-1]
-        (left,) = room._folder.iterdir()
+        (left,) = room._folder.glob("*.yaml")
         assert left.read_text(encoding="utf-8") == texts[-1]
         with pytest.raises(DataError, match="send it again"):
             room.place_of(names[0])
