@@ -152,7 +152,7 @@ class JsonService:
             words = json.loads(line.text)
             self._dispatch(check(words, self._actions))
         except (ValueError, RecursionError) as error:
-            self._print_error(None, f"is not JSON: {error}")
+            self._print_error(None, f"the line is not JSON: {error}")
         except VariantAIError as error:
             given = words.get("id") if isinstance(words, Mapping) else None
             is_id = isinstance(given, str | int) and not isinstance(given, bool)

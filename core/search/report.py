@@ -113,7 +113,7 @@ class Line:
         return {
             "move": text(self.move),
             "pv": [text(move) for move in self.pv],
-            "value": round(self.q, digits),
+            "value": round(self.q, digits) + 0.0,  # no -0.0
             "cp": self.cp,
             "mate": self.mate_in,
             "wdl": None if self.wdl is None else [round(p, 4) for p in self.wdl],

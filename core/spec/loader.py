@@ -31,6 +31,7 @@ from variant_ai.core.spec.inheritance import EXTENDS, is_inherited, read_spec_fi
 from variant_ai.core.spec.issues import unknown_words
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.spec.zones import ACCEPTED as ZONES
+from variant_ai.core.system.checked_models import reason_of
 
 _NAMING: dict[tuple[str, ...], Factories[Any]] = {
     ("rules", "engine"): RULES_ENGINES,
@@ -186,8 +187,9 @@ def _message(item: Any) -> str:
         return _unknown_plane(given, item["loc"])
     if kind in ("literal_error", "enum"):
         return f"given {given!r}; accepted: {context['expected']}"
-    message = item["msg"][0].lower() + item["msg"][1:]
-    return f"{message}, given {_short(given)}"
+    if kind == "string_pattern_mismatch":
+        return f"given {_short(given)}; accepted: small letters, digits and `-`"
+    return f"{reason_of(item)}, given {_short(given)}"
 
 
 def _unknown_plane(given: Any, loc: Sequence[str | int]) -> str:

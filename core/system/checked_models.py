@@ -35,6 +35,7 @@ _BOUNDS = {
     "less_than": "less than {lt}",
     "less_than_equal": "at most {le}",
     "literal_error": "{expected}",
+    "multiple_of": "a multiple of {multiple_of}",
     "too_short": "a list of at least {min_length}",
     "too_long": "a list of at most {max_length}",
 }

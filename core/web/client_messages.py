@@ -140,6 +140,12 @@ def _printable(text: str) -> str:
     return text
 
 
+def _without_null(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("text without null characters is expected")
+    return text
+
+
 def _line(most: int) -> Any:
     """Return the type of a line of text of at most `most` characters."""
     return Annotated[str, Field(max_length=most), AfterValidator(_printable)]
@@ -175,7 +181,7 @@ def _with_result(tags: dict[str, str]) -> dict[str, str]:
 KINDS: dict[str, Any] = {
     "name": Name,
     "text": _line(4_000),
-    "long": Annotated[str, Field(max_length=100_000, pattern=r"^[^\x00]*$")],
+    "long": Annotated[str, Field(max_length=100_000), AfterValidator(_without_null)],
     "moves": _moves(MAX_MOVES),
     "lines": Annotated[list[_moves(64)], Field(max_length=64), _at_most(64)],  # type: ignore[misc]
     "tags": Annotated[dict[Tag, Name], AfterValidator(_with_result), _at_most(len(get_args(Tag)))],
@@ -232,6 +238,8 @@ def read_message(text: str, limits: VisitorLimits) -> ClientMessage:
     id, name = given.get("id"), given.get("type")
     if not isinstance(id, int) or isinstance(id, bool) or not 0 <= id <= MAX_ID:
         raise DataError("id: a whole number from 0 is expected")
+    if name is None:
+        raise MessageError(id, f"type: a value is needed; accepted: {', '.join(sorted(MODELS))}")
     if not isinstance(name, str) or name not in MODELS:
         raise MessageError(id, unknown("type", str(name)[:40], sorted(MODELS)))
     for field in given:

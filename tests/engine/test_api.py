@@ -121,7 +121,7 @@ def test_limits_are_whole_numbers() -> None:
     """A part of a visit was searched for without end."""
     position = Position("dobutsu")
     with Engine("dobutsu", evaluator="uniform") as engine:
-        for nodes in (1.5, 100 / 3, float("nan")):
+        for nodes in (1.5, 100 / 3, float("nan"), True):
             with pytest.raises(SettingError, match=r"limit nodes = .*a whole number"):
                 engine.analyse(position, nodes=nodes)  # type: ignore[arg-type]
             with pytest.raises(SettingError, match=r"limit nodes = .*a whole number"):

@@ -147,7 +147,7 @@ def test_a_finished_game_says_how_it_ended() -> None:
 @pytest.mark.parametrize(
     ("query", "problem"),
     [
-        ("no json", "is not JSON"),
+        ("no json", "the line is not JSON"),
         ("[" * 30_000, "is not JSON"),
         ([1], "a query is a JSON object"),
         ({"id": 1, "node": 3}, "unknown key 'node'"),

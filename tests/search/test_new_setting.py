@@ -43,7 +43,7 @@ print(spec_hash(parse_spec(YAML + "0.0", "mine.yaml")) == spec_hash(without))
 try:
     parse_spec(YAML + "2.5", "mine.yaml")
 except SpecError as error:
-    print(str(error).partition(" input should be")[0])
+    print(str(error).partition(" at most")[0])
 print(compile_settings(spec, SearchParams.of(spec))["novelty"])
 options = OptionSet(["mine"], "mine")
 print(declare(options.find("Centi_Novelty")))

@@ -38,14 +38,16 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("simulations", "nodes", "evaluations", "depth", "mate"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, Integral) and int(value) >= 0):
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            if value is not None and not (whole and int(value) >= 0):
                 raise SettingError(
                     f"limit {name} = {value!r}: must be a whole number of at least 0"
                 )
         if self.mate == 0:
             raise SettingError("limit mate = 0: must be at least 1 move")
         movetime: object = self.movetime
-        if movetime is not None and not (isinstance(movetime, Real) and float(movetime) >= 0):
+        real = isinstance(movetime, Real) and float(movetime) >= 0
+        if isinstance(movetime, bool) or not (movetime is None or real):
             raise SettingError(f"limit movetime = {movetime!r}: must be a number of at least 0")
 
     @property

@@ -115,7 +115,7 @@ def _node(tree: Any, where: str, location: str) -> YamlNode:
     if isinstance(tree, CommentedMap):
         found = {}
         for key, value in tree.items():
-            own = key in tree.lc.data  # a key merged in by `<<` is elsewhere
+            own = key in (tree.lc.data or ())  # a key merged in by `<<` is elsewhere
             at = _location(where, tree.lc.key(key)) if own else location
             found[str(key)] = _node(value, where, at)
         return YamlNode(found, location)
