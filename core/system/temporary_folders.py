@@ -20,11 +20,13 @@ def temporary_folder(prefix: str) -> Path:
     whose processes were killed. Raises OSError if none can be made."""
     for left in _left_behind(Path(tempfile.gettempdir()), prefix):
         shutil.rmtree(left, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=prefix))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    file = (folder / LOCK).open("wb")
+    # Until it is locked it has a name that no other process looks for.
+    unlocked = Path(tempfile.mkdtemp(prefix=f".{prefix}"))
+    file = (unlocked / LOCK).open("wb")
     _held.append(file)
     _lock(file)
+    folder = unlocked.rename(unlocked.with_name(unlocked.name.removeprefix(".")))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
