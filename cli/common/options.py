@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from variant_ai.cli.common.ending import fail
-from variant_ai.core.system.files import is_stream
+from variant_ai.core.system.files import is_same_file, is_stream
 
 if TYPE_CHECKING:
     from variant_ai.core.data.read.resolve import Resolver
@@ -192,9 +192,17 @@ def require_folder(file: Path) -> None:
         fail(f"{file}: there is no folder {file.parent}")
 
 
-def require_new(file: Path, replace: bool) -> None:
-    """Fail if a file to be written exists, unless `replace` is set, or if its folder does not. A device
-    or a pipe may exist."""
+def require_no_input(file: Path, inputs: Iterable[str | Path]) -> None:
+    """Fail if a file to be written is one of the files that the command reads, which would be lost."""
+    if any(is_same_file(file, Path(other)) for other in inputs):
+        fail(f"{file} is also an input; give --output another name")
+
+
+def require_new(file: Path, replace: bool, inputs: Iterable[str | Path] = ()) -> None:
+    """Fail if a file to be written exists, unless `replace` is set, if it is one of the `inputs`, or if
+    its folder does not exist. A device or a pipe may exist."""
+    if replace:
+        require_no_input(file, inputs)
     if file.exists() and not replace and not is_stream(file):
         fail(f"{file} already exists; use --replace to overwrite it")
     require_folder(file)

@@ -142,7 +142,7 @@ def new_writer(
     """Return a writer of a store with games of other stores, and the spec of the first."""
     from variant_ai.core.data.store.game_store import StoreWriter
 
-    require_new(output, replace)
+    require_new(output, replace, [parent.path for parent in parents])
     mode = writing_mode(False, replace)
     return StoreWriter(output, parents[0].spec, mode=mode, parents=parents, conditions=conditions)
 

@@ -22,6 +22,7 @@ from variant_ai.cli.common.options import (
     json_option,
     load_variant,
     make_resolver,
+    require_no_input,
     variant_option,
     with_options,
 )
@@ -150,6 +151,8 @@ def command(
         workers = import_workers(workers)
     else:
         workers, make_pool = cluster_pools(cluster, workers)
+    if replace:
+        require_no_input(Path(output), files)
     total = total_bytes(files)
     chosen = list(table.values()) if reader is None else [_always(table[reader])]
     listing = skip_list(skipped, output, files)

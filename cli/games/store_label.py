@@ -106,7 +106,7 @@ def label(
     deciding = (store.content_hash, engine, name, digest, settings.model_dump_json())
     run = command_digest(deciding)
     if find_interruption(output, run) is None:
-        require_new(output, replace)
+        require_new(output, replace, [path])
     writer = StoreWriter(
         output,
         store.spec,

@@ -33,7 +33,6 @@ from variant_ai.cli.common.store_options import (
     store_argument,
     stores_argument,
 )
-from variant_ai.core.system.files import is_same_file
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -186,9 +185,7 @@ def split(
     targets = {name: output / f"{name}.store" for name, _ in subsets}
     old = [output / f"{name}.store" for name in SUBSETS if name not in targets]
     for target in (*targets.values(), *old):
-        require_new(target, replace)
-        if is_same_file(target, path):
-            fail(f"{target} is the store to be divided; give --output another folder")
+        require_new(target, replace, [path])
     with contextlib.ExitStack() as stack:
         writers = []
         for name, target in targets.items():

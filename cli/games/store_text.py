@@ -87,7 +87,7 @@ def export(
     if output == Path("-"):
         output = None
     if output is not None:
-        require_new(output, replace)
+        require_new(output, replace, [path])
     rules, chosen = rules_and_notation(store, notation or ("san" if name == "pgn" else "uci"))
     write = _writer(name)
     kept, _ = store.select(conditions)

@@ -32,7 +32,7 @@ from variant_ai.cli.common.search_options import (
 )
 from variant_ai.cli.common.store_options import open_store
 from variant_ai.cli.play.analyse_games import GamesAnalysis
-from variant_ai.core.system.files import is_same_file, write_whole
+from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.system.text_tables import counted
 
@@ -194,9 +194,7 @@ def _check_usage(
     for picture in pictures:
         require_new(picture, replace)
     if output is not None:
-        require_new(output, replace)
-        if what and is_same_file(output, Path(what[0])):
-            fail(f"{output} is also the input; give --output another name")
+        require_new(output, replace, what[:1])
 
 
 def _require_no_file_name(fen: str) -> None:

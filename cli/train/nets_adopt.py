@@ -65,7 +65,7 @@ def adopt(
 
     spec = load_variant(variant)
     chosen = read_layout(layout)
-    require_new(output, replace=replace)
+    require_new(output, replace, [file])
     adopted = adopted_net(read_onnx(file), chosen, spec, str(file))
     with tempfile.TemporaryDirectory() as folder:  # a net that fails here leaves no file
         tried = Path(folder, output.name)
@@ -163,13 +163,13 @@ def widen(
     from variant_ai.plugins import registry
 
     spec = load_variant(variant)
-    require_new(output, replace=replace)
     is_given = Path(net).is_file() or (Path(net) / RUN_MODEL).is_file()
     if net in registry().variants and not is_given:
         source = registry().net(registry().variant(net), Path(PACKAGED))
     else:
         source = registry().net(spec, Path(net))
     source = find_model_file(source).path
+    require_new(output, replace, [source])
     write_onnx(widened(source, spec, other_rules=other_rules), output)
     left_out, new = differences(source, spec)
     if as_json:

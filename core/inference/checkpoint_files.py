@@ -34,7 +34,11 @@ def find_checkpoint_folder(path: Path) -> Path:
         return path
     found = {**step_folders(path / "checkpoints"), **step_folders(path)}
     if not found:
+        if path.suffix == ".onnx" and not path.exists():
+            raise DataError(f"there is no file {path}")
         problem = "has no checkpoint" if path.exists() else "does not exist"
+        if path.is_file():
+            problem = "is neither an ONNX file (.onnx) nor a checkpoint"
         raise DataError(
             f"{path} {problem}: give a run directory with a checkpoint in it, or a checkpoint, "
             f"which is a folder with {MODEL}"

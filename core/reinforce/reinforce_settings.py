@@ -249,10 +249,10 @@ class ReinforceSettings(Section):
     positions: int = Field(default=8_000, ge=1)
     """Recorded positions of a generation."""
     evaluator: str = "auto"
-    """Evaluator of self-play, as `--evaluator` takes it; `auto` is OpenVINO on a CPU, and on a
+    """Evaluator of self-play, as `variant-ai play --evaluator` takes it; `auto` is OpenVINO on a CPU, and on a
     GPU onnxruntime or, if that has no support for it, torch, without a measurement."""
     precision: str = "auto"
-    """Precision of self-play, as `--precision` takes it. `int8`: each net is written in int8 too, calibrated on
+    """Precision of self-play, as `variant-ai play --precision` takes it. `int8`: each net is written in int8 too, calibrated on
     the games of its generation, for processors without bf16; the first net plays in fp32."""
     device: str = "cpu"
     """Device of self-play and learner: cpu, cuda or cuda:N. That of players on a cluster follows from

@@ -303,7 +303,7 @@ def test_a_store_of_other_games_is_not_replaced_by_going_on(tmp_path: Path) -> N
     begun.write_text("")  # killed before its first line
     store.write_bytes(other.read_bytes())
     refused = generate(store, "--games", "2")
-    assert refused.exit_code == 1 and "holds games of other commands" in refused.stderr
+    assert refused.exit_code == 1 and "holds games of another command" in refused.stderr
     assert store.read_bytes() == other.read_bytes()
     store.unlink()
     assert told(generate(store, "--games", "2", "--json"))["games"] == 2

@@ -197,6 +197,14 @@ def test_a_store_is_only_changed_with_append_or_replace(tmp_path: Path, store: P
     assert both.exit_code == 2
 
 
+def test_a_store_does_not_replace_the_games_that_it_reads(tmp_path: Path) -> None:
+    path = tmp_path / "a.pgn"
+    path.write_text(_games(2))
+    result = _import(path, "-o", path, "--replace")
+    assert result.exit_code == 1 and "a.pgn is also an input" in result.stderr
+    assert path.read_text() == _games(2)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

@@ -135,7 +135,7 @@ def test_games_are_not_lost_to_their_annotation(
 ) -> None:
     text = games.read_text(encoding="utf-8")
     refused = analyse(str(games), "-o", str(games), "--replace", ok=False)
-    assert "is also the input" in refused.output
+    assert "is also an input" in refused.output
     output = tmp_path / "annotated.pgn"
     output.write_text("an older one")
     empty = tmp_path / "empty.pgn"

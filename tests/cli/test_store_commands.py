@@ -265,7 +265,7 @@ def test_a_split_does_not_delete_the_store_it_divides(run: Run, store: Path) -> 
     Path("parts").mkdir()
     store.rename("parts/test.store")
     words = ("store", "split", "parts/test.store", "-o", "parts", "--replace")
-    assert "test.store is the store to be divided" in fails(run, *words)
+    assert "test.store is also an input" in fails(run, *words)
     assert len(Store("parts/test.store")) == 12
 
 
@@ -353,8 +353,30 @@ def test_control_c_while_copying_leaves_everything_as_it_was(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(StoreWriter, "_add", interrupted)
-    run("store", "filter", store, "-o", store, "--replace", status=130)
-    assert store.read_bytes() == before and sorted(map(str, Path().iterdir())) == ["games.store"]
+    old = Path("old.store")
+    old.write_bytes(before)
+    run("store", "filter", store, "-o", old, "--replace", status=130)
+    assert store.read_bytes() == old.read_bytes() == before
+    assert sorted(map(str, Path().iterdir())) == ["games.store", "old.store"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("filter", "games.store", "--min-plies", "1"),
+        ("merge", "games.store"),
+        ("export", "games.store"),
+        ("label", "games.store", "--engine", "net:-;evaluator=uniform"),
+    ],
+)
+def test_a_store_does_not_replace_itself(run: Run, store: Path, words: tuple[str, ...]) -> None:
+    before = store.read_bytes()
+    link = Path("link.store")
+    link.symlink_to(store)
+    for output in (store, link):
+        message = fails(run, "store", *words, "-o", output, "--replace")
+        assert f"{output} is also an input; give --output another name" in message
+    assert store.read_bytes() == before
 
 
 # --- export ------------------------------------------------------------------------------------

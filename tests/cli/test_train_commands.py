@@ -529,6 +529,9 @@ class TestWrongInput:
         said = complaint(*words, folder / "nowhere")
         assert f"{folder / 'nowhere'} does not exist: {accepted}" in said
         assert f"{folder} has no checkpoint: {accepted}" in complaint(*words, folder)
+        assert f"there is no file {folder / 'no.onnx'}" in complaint(*words, folder / "no.onnx")
+        said = complaint("evaluate", store, store)
+        assert f"{store} is neither an ONNX file (.onnx) nor a checkpoint: {accepted}" in said
 
     def test_no_net_that_comes_with_the_variant(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -261,8 +261,8 @@ def require_own_store(store: Path, spec: VariantSpec, sources: list[str]) -> Non
         runs = Store(store, spec).info.runs
         if [list(run.sources) for run in runs] != [sources]:
             raise DataError(
-                f"{store} holds games of other commands, too, which would be replaced; move it away and "
-                "run the same command again"
+                f"{store} holds games of another command, which would be replaced; give "
+                "another --output, or move it away and run the same command again"
             )
 
 

@@ -29,7 +29,7 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda" if available else "cpu")
     if base == "cuda" and not available:
         reason = "this torch was built without CUDA" if not torch.version.cuda else "no GPU found"
-        raise VariantAIError(f"device {name!r} is not available here: {reason}; use cpu or auto")
+        raise VariantAIError(f"device {name!r} is not available here: {reason}; use cpu")
     if index and int(index) >= torch.cuda.device_count():
         raise VariantAIError(f"device {name!r}: there are {torch.cuda.device_count()} GPUs")
     return torch.device(name)
