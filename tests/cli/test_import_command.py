@@ -197,6 +197,14 @@ def test_a_store_is_only_changed_with_append_or_replace(tmp_path: Path, store: P
     assert both.exit_code == 2
 
 
+def test_a_store_among_the_files_is_named_as_one(tmp_path: Path, store: Path) -> None:
+    path = tmp_path / "a.pgn"
+    path.write_text(_games(2))
+    assert _import(path, "-o", store).exit_code == 0
+    assert _import(store, "-o", tmp_path / "b.store").exit_code == 1
+    assert "store merge" in (tmp_path / "b.store.skipped.jsonl").read_text()
+
+
 def test_a_store_does_not_replace_the_games_that_it_reads(tmp_path: Path) -> None:
     path = tmp_path / "a.pgn"
     path.write_text(_games(2))

@@ -34,6 +34,7 @@ from variant_ai.core.data.read.game_reader import (
     choose_reader,
 )
 from variant_ai.core.data.read.resolve import Resolver
+from variant_ai.core.data.store.blocks import MARK
 from variant_ai.core.errors import DataError, MoveError
 from variant_ai.core.system.child_processes import WorkerPool
 from variant_ai.core.system.text_tables import counted
@@ -262,6 +263,8 @@ class Importer:
             if reader is None:
                 listed = ", ".join(r.name for r in self.readers)
                 detail = f"no reader recognises this format; readers: {listed}"
+                if head.startswith(MARK):
+                    detail = "it is a game store; `variant-ai store merge` joins stores"
                 yield Skip("not a game file", source.name, detail=detail)
                 continue
             held_games = False
