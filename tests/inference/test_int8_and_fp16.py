@@ -19,6 +19,8 @@ from variant_ai.core.nets.onnx_export import write_metadata
 from variant_ai.core.nets.onnx_files import read_onnx, write_onnx
 from variant_ai.core.train.measure.reduced_precision import Sample, write_fp16, write_int8
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 @pytest.fixture(scope="module")
 def samples(small) -> list[Sample]:  # type: ignore[no-untyped-def]
@@ -174,6 +176,14 @@ def test_int8_is_found_beside_the_fp32_file(small, int8: Path, tmp_path: Path) -
         onnx.save(model, path)
     with pytest.raises(DataError, match=r"net-int8.onnx was not made from .*net.onnx: steps"):
         make_evaluator(small.spec, plain, evaluator="onnx@int8")
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "variants").glob("*/*-int8.onnx")), ids=lambda p: p.name
+)
+def test_int8_files_that_ship_are_made_from_the_nets_that_ship(path: Path) -> None:
+    plain = path.with_name(path.name.replace("-int8", ""))
+    assert find_model_file(plain, "int8").path == path
 
 
 def test_a_file_of_another_net_of_the_same_training_settings_is_rejected(  # type: ignore[no-untyped-def]
