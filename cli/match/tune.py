@@ -352,7 +352,7 @@ def _show(plan: Plan, outcome: TuningResult, folder: Path, as_json: bool) -> Non
     for number, (settings, tally) in enumerate(outcome.finals, start=1):
         facts[f"final {number}"] = f"{tally.text} with {spec_text(settings)}"
     test = outcome.test
-    verdict = ""
+    verdict, result = "", None
     if test is not None and outcome.strength is not None:
         verdict = test.sprt.verdict or "" if test.sprt is not None else ""
         open_ = "undecided" if test.complete else "not finished"
@@ -382,6 +382,7 @@ def _show(plan: Plan, outcome: TuningResult, folder: Path, as_json: bool) -> Non
                 ],
                 "winner": outcome.winner,
                 "test": None if test is None else test.tally.text,
+                "result": result,
                 "sprt": None if test is None or test.sprt is None else vars(test.sprt),
             }
         )

@@ -120,6 +120,8 @@ def test_words_that_are_no_better_are_not_to_be_pasted(
     text = (tmp_path / "t" / "result.yaml").read_text()
     assert YAML(typ="safe", pure=True).load(text) is None
     assert "# no better: search:" in text
+    again = tune([*base, "--range", "cpuct_init=1:4", "-o", str(tmp_path / "t"), "--json"])
+    assert json.loads(again.stdout)["result"] == "no better"
 
 
 @pytest.mark.parametrize(
