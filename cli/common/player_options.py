@@ -1,4 +1,4 @@
-"""Players and openings of commands: made from their descriptions."""
+"""Players and openings of commands, made from texts that `core/arena/players/player_spec.py` parses."""
 
 from __future__ import annotations
 

@@ -92,6 +92,7 @@ class Optimiser:
     """True if torch keeps the number of steps for each parameter."""
 
     def schedule(self, config: TrainConfig) -> OneCycle:
+        """Return the learning rate and momentum of each step."""
         least, momentum = config.lr_min, config.momentum
         if self.constant_momentum is not None:
             least, momentum = config.lr_max, (self.constant_momentum, self.constant_momentum)
