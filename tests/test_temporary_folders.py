@@ -1,4 +1,4 @@
-"""Temporary folders of a process, and what is left of one that was killed."""
+"""Temporary folders go with their process, also if it is killed."""
 
 from __future__ import annotations
 

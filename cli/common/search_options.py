@@ -163,9 +163,10 @@ def net_options(command: F) -> F:
 def settings_given(net: NetChoice) -> dict[str, Any]:
     """Return the settings of `--set` and `--batch`. Raises UnknownNameError, SettingError."""
     batch = {} if net.batch is None else {"batch_size": net.batch}
-    for name in {part.partition("=")[0].strip() for part in net.assignments} & {*NET_OPTIONS}:
-        message = f"{name!r} is a setting of the net, not of the search: give it as --{name}"
-        raise click.BadParameter(message, param_hint="--set")
+    for name in (part.partition("=")[0].strip() for part in net.assignments):
+        if name in NET_OPTIONS:
+            message = f"{name!r} is a setting of the net, not of the search: give it as --{name}"
+            raise click.BadParameter(message, param_hint="--set")
     return batch | parse_settings(net.assignments)
 
 

@@ -188,7 +188,8 @@ def _message(item: Any) -> str:
     if kind in ("literal_error", "enum"):
         return f"given {given!r}; accepted: {context['expected']}"
     if kind == "string_pattern_mismatch":
-        return f"given {_short(given)}; accepted: small letters, digits and `-`"
+        marks = ", `-` and `_`" if "_" in context["pattern"] else " and `-`"
+        return f"given {_short(given)}; accepted: small letters, digits{marks}"
     return f"{reason_of(item)}, given {_short(given)}"
 
 

@@ -40,6 +40,10 @@ def test_errors_are_pickled(error: VariantAIError) -> None:
             "variant: My Chess",
             "1:1: variant: given 'My Chess'; accepted: small letters, digits and `-`",
         ),
+        (
+            "variant: x\nrules: {engine: My Rules}",
+            "2:9: rules.engine: given 'My Rules'; accepted: small letters, digits, `-` and `_`",
+        ),
         ("variant: x\nboard: {files: 13}", "2:9: board.files: at most 12 is expected, given 13"),
         ("variant: x\nhands: {order: []}", "2:9: hands.order: a list of at least 1 is expected"),
         ("variant: x\n? [a]\n: 1", "2:3: ('a',): unknown key"),
