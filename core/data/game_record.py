@@ -11,9 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from variant_ai.core.search.report import MATE as MATE  # noqa: PLC0414  (part of a record: see `scores`)
 
 Result = Literal["1-0", "0-1", "1/2-1/2", "*"]
@@ -44,17 +41,18 @@ def points_of(result: Result) -> float:
     return 1.0 if result == "1-0" else 0.0 if result == "0-1" else 0.5
 
 
-def whole_weights(moves: Sequence[int], shares: NDArray[np.float64]) -> PlyVisits:
+def whole_weights(moves: Sequence[int], shares: Sequence[float]) -> PlyVisits:
     """Write a policy target in whole numbers that add up to FULL_WEIGHT: rounded down, and one more for
     those with the largest remainders. Moves left with nothing are left out. moves: M move integers.
-    shares [M]: of each move, adding up to 1."""
-    exact = shares * FULL_WEIGHT
-    weights = np.floor(exact).astype(np.int64)
-    rest = max(FULL_WEIGHT - int(weights.sum()), 0)
-    weights[np.argsort(weights - exact, kind="stable")[:rest]] += 1
-    return tuple(
-        (move, weight) for move, weight in zip(moves, weights.tolist(), strict=True) if weight > 0
-    )
+    shares: M numbers, of each move, adding up to 1."""
+    # lists, because arrays of a few moves take several times as long
+    exact = [share * FULL_WEIGHT for share in shares]
+    weights = [int(weight) for weight in exact]
+    rest = max(FULL_WEIGHT - sum(weights), 0)
+    lost = [weight - given for weight, given in zip(weights, exact, strict=True)]
+    for index in sorted(range(len(lost)), key=lost.__getitem__)[:rest]:
+        weights[index] += 1
+    return tuple((move, weight) for move, weight in zip(moves, weights, strict=True) if weight > 0)
 
 
 MOVE_LIMIT = "adjudicated: move limit"

@@ -101,7 +101,10 @@ class Game:
     @cached_property
     def start_fen(self) -> str | None:
         """FEN of the first position; None: the variant's start position."""
-        fen = self.rules.fen(self.positions[0])
+        first = self.positions[0]
+        if first.tobytes() == self.rules.position().tobytes():
+            return None  # most games: writing a FEN takes longer
+        fen = self.rules.fen(first)
         return None if fen == self.rules.fen(self.rules.position()) else fen
 
     @property

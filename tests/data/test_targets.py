@@ -297,7 +297,7 @@ def test_values_of_scores_are_odd_and_monotonic() -> None:
 def test_whole_weights_add_up_and_differ_by_less_than_one(parts: list[float], times: int) -> None:
     shares = np.array(parts * times) + 1e-9
     shares /= shares.sum()
-    weights = dict(whole_weights(range(len(shares)), shares))
+    weights = dict(whole_weights(range(len(shares)), shares.tolist()))
     assert sum(weights.values()) == FULL_WEIGHT
     assert all(
         abs(weights.get(i, 0) - FULL_WEIGHT * share) < 1.001 for i, share in enumerate(shares)

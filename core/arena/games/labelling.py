@@ -278,4 +278,4 @@ def policy_of(reply: Reply, temperature: float) -> PlyVisits:
         return ((reply.move, FULL_WEIGHT),)
     scores = np.array([score for _, score in reply.candidates], np.float64)
     shares = np.exp((scores - scores.max()) / temperature)
-    return whole_weights([move for move, _ in reply.candidates], shares / shares.sum())
+    return whole_weights([move for move, _ in reply.candidates], (shares / shares.sum()).tolist())

@@ -239,7 +239,7 @@ class BaseSelfPlay(ABC):
 
 
 def _target(searched: SearchedMove) -> PlyVisits:
-    return whole_weights(searched.moves.tolist(), searched.weights.astype(np.float64))
+    return whole_weights(searched.moves.tolist(), searched.weights.tolist())
 
 
 def recorded_positions(record: GameRecord) -> int:

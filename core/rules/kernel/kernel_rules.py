@@ -7,6 +7,7 @@ the tables instead.
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -35,6 +36,7 @@ from variant_ai.core.rules.kernel.table_layout import (
     WINS_BY_CHECKS,
     WINS_BY_EXTINCTION,
     WINS_BY_REACHING,
+    Tables,
 )
 from variant_ai.core.rules.position import POSITION, Position, new_position
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten
@@ -199,15 +201,17 @@ class KernelRules(Rules):
             return move_count_detail(self.types, position)
         return self._won_by() if reason == VARIANT_WIN else ""
 
-    def _won_by(self) -> str:
-        """Describe the way to win that ended the game in the scratch position: each is tried alone."""
+    @cached_property
+    def _ways_to_win(self) -> list[tuple[str, Tables]]:
+        """Each way to win of the spec: its description, and tables that know no other way."""
         rules = self.spec.rules
         ways = [(_win_detail(win), _feature(win)) for win in rules.wins]
         if rules.bare_king == "loss":
             ways.append(("the other has nothing but a king", BARE_KING_LOSES))
-        alone = self.tables.copy()
+        found = []
         nth = 0
         for detail, feature in ways:
+            alone = self.tables.copy()
             kept = feature | RACES | HELD if feature == WINS_BY_REACHING else feature
             alone["features"] = self.tables["features"] & (~(VARIANT_ENDS | RACES | HELD) | kept)
             if feature == WINS_BY_EXTINCTION:
@@ -215,6 +219,12 @@ class KernelRules(Rules):
                 for word in ("extinct_types", "extinct_left", "extinct_wins"):
                     alone[word][0, 0] = self.tables[word][0, nth]
                 nth += 1
+            found.append((detail, alone))
+        return found
+
+    def _won_by(self) -> str:
+        """Describe the way to win that ended the game in the scratch position: each is tried alone."""
+        for detail, alone in self._ways_to_win:
             if int(end_of(alone, self._scratch.position, 0, 0, 0)) & 7 == VARIANT_WIN:
                 return detail
         raise AssertionError("no rule of `wins:` explains the end")

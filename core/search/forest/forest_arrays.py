@@ -45,9 +45,6 @@ TREE = np.dtype(
         ("limit", "i8"),  # index in the line at which the game is ended
         ("priors", "i8"),  # entries in `root_scores`; 0: the root's own priors count
         ("past", "i8"),  # entries of its table of past positions: a power of two
-        ("carried", "i8"),  # moves in `carried_moves`; 0: none
-        ("carried_value", "f4"),
-        ("carried_draw", "f4"),
         ("resigns", "i8"),  # 1: a side may resign
         ("lost", "i8", (2,)),  # plies in a row in which the side's value was below the limit
     ],
@@ -124,9 +121,6 @@ class Forest(NamedTuple):
     work: MoveWork
     trees: Trees
     randoms: States
-    carried_moves: NDArray[np.int32]
-    """[G * MAX_MOVES] moves of the next root, evaluated by the search before."""
-    carried_priors: NDArray[np.uint16]
     entries: Entries
     weight_moves: NDArray[np.int32]
     """Move of each weight of the log."""
@@ -183,8 +177,6 @@ def new_forest(
         work=new_work(),
         trees=np.zeros(games, TREE),
         randoms=np.zeros(games, np.uint64),
-        carried_moves=np.zeros(games * MAX_MOVES, np.int32),
-        carried_priors=np.zeros(games * MAX_MOVES, np.uint16),
         entries=np.zeros(log, ENTRY),
         weight_moves=np.zeros(log * 64 + MAX_MOVES, np.int32),
         weights=np.zeros(log * 64 + MAX_MOVES, np.float32),

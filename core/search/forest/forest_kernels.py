@@ -22,6 +22,11 @@ from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.rules.kernel.play_move import play_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.search.compiled_settings import Settings
+from variant_ai.core.search.forest.evaluation_cache import (
+    EvaluationCache,
+    keep_evaluation,
+    recall_evaluation,
+)
 from variant_ai.core.search.forest.forest_arrays import (
     ENDED,
     RESIGNED,
@@ -40,17 +45,14 @@ from variant_ai.core.search.forest.root_moves import (
 )
 from variant_ai.core.search.tree.descent import DONE, LEAF, descend
 from variant_ai.core.search.tree.growth import make_node
-from variant_ai.core.search.tree.leaf_batch import LeafBatch, complete, store_leaf
+from variant_ai.core.search.tree.leaf_batch import LeafBatch, complete, finish_row, store_leaf
 from variant_ai.core.search.tree.nodes import (
     END,
-    FRESH,
     OPEN,
     UNPROVEN,
     Arrays,
-    bring_best,
     clear,
     first_move,
-    first_prior,
 )
 from variant_ai.core.search.tree.repetition import fill_past, remember
 from variant_ai.core.search.tree.selection import NO_EDGE
@@ -94,32 +96,8 @@ def start_tree(
     root = make_node(t, s, g, w, at, key)
     g.state[0]["root"] = root
     insert(g, root, key)
-    record = g.nodes[root]
-    n = np.int64(record["count"])
-    w.path_info[0]["root_end"] = n
+    w.path_info[0]["root_end"] = g.nodes[root]["count"]
     w.path_info[0]["root_edge"] = 0
-    carried = np.int64(tree["carried"])
-    tree["carried"] = 0
-    if carried == 0 or carried != n or record["state"] != FRESH:
-        return
-    moves = first_move(root, n)
-    priors = first_prior(root)
-    base = i * MAX_MOVES
-    for e in range(n):  # the node had another order of edges
-        found = False
-        for k in range(n):
-            if f.carried_moves[base + k] == g.moves[moves + e]:
-                g.priors[priors + e] = f.carried_priors[base + k]
-                found = True
-                break
-        if not found:
-            return
-    record["value"] = tree["carried_value"]
-    record["q"] = tree["carried_value"]
-    record["draw"] = tree["carried_draw"]
-    record["visits"] = 1
-    record["state"] = OPEN
-    bring_best(g, root)
 
 
 @borrowing
@@ -130,7 +108,6 @@ def begin(t: Tables, s: Settings, c: Choice, f: Forest, i: Number, positions: Nu
     g = tree_at(f, i)
     tree = f.trees[i]
     tree["state"] = SEARCHING
-    tree["carried"] = 0
     tree["lost"][0] = 0
     tree["lost"][1] = 0
     w.path_info[0]["root_at"] = positions - 1
@@ -182,21 +159,6 @@ def finish_move(
     entry["count"] = used - np.int64(counters["weights"])
     counters["weights"] = used
     counters["visits"] += np.int64(record["visits"]) - 1
-    # the evaluation of the next root
-    if edge < record["opened"]:
-        child = np.int64(g.slots[np.int64(record["slots"]) + edge]["child"])
-        if child != 0 and g.nodes[child]["state"] == OPEN:
-            there = g.nodes[child]
-            m = np.int64(there["count"])
-            child_moves = first_move(child, m)
-            child_priors = first_prior(child)
-            base = i * MAX_MOVES
-            for e in range(m):
-                f.carried_moves[base + e] = g.moves[child_moves + e]
-                f.carried_priors[base + e] = g.priors[child_priors + e]
-            tree["carried"] = m
-            tree["carried_value"] = there["value"]
-            tree["carried_draw"] = there["draw"]
     # resignation
     side = np.int64(w.line[at]["side"])
     for player in range(2):
@@ -227,6 +189,22 @@ def finish_move(
 
 
 @borrowing
+def recalls(
+    cache: EvaluationCache, s: Settings, g: Arrays, w: Descent, b: LeafBatch, row: Number
+) -> Truth:
+    """Expand and back up the leaf of the last descent, whose path is in `row`, if the net evaluated it
+    for this or another tree; otherwise return False. It counts as an evaluation of this search, so that
+    its report does not depend on the other trees."""
+    leaf = np.int64(w.path_info[0]["leaf"])
+    if not recall_evaluation(cache, g, leaf):
+        return False
+    b.leaves[row] = leaf
+    b.lengths[row] = w.path_info[0]["length"]
+    finish_row(s, g, b, row)
+    return True
+
+
+@borrowing
 def prefetch_tree(f: Forest, i: Number) -> None:
     """Start to load what the next descent of tree i reads first: its root, its last position."""
     cells = i * f.sizes[0] + np.int64(f.states[i]["root"])
@@ -247,6 +225,7 @@ def gather(
     f: Forest,
     b: LeafBatch,
     k: Scratch,
+    cache: EvaluationCache,
     owners: NDArray[np.int64],
 ) -> Number:
     """Take one leaf of each tree into the batch; returns the number of rows.
@@ -289,6 +268,9 @@ def gather(
                     continue
                 info["root_edge"] = 1 + edge
             found = descend(t, s, g, w, k, b.paths, row)
+            if found == LEAF and recalls(cache, s, g, w, b, row):
+                made += 1
+                continue
             if found == LEAF:
                 store_leaf(t, e, s, g, w, b, k, row)
                 owners[row] = i
@@ -310,6 +292,7 @@ def answer(
     f: Forest,
     b: LeafBatch,
     k: Scratch,
+    cache: EvaluationCache,
     rows: Number,
     owners: NDArray[np.int64],
     values: NDArray[np.float32],
@@ -323,12 +306,13 @@ def answer(
             leaf = owners[row + 1] * f.sizes[0] + np.int64(b.leaves[row + 1])
             for cell in range(3):
                 prefetch(f.nodes, leaf + cell)
+        g = tree_at(f, owners[row])
         done = complete(
             t,
             a,
             action_table,
             s,
-            tree_at(f, owners[row]),
+            g,
             b,
             k,
             np.int64(row),
@@ -339,4 +323,5 @@ def answer(
         )
         if done != row + 1:
             return np.int64(row)
+        keep_evaluation(cache, g, np.int64(b.leaves[row]))
     return rows

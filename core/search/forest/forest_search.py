@@ -20,6 +20,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.search.compiled_settings import Settings, compile_settings
+from variant_ai.core.search.forest.evaluation_cache import EvaluationCache
 from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
     IDLE,
@@ -118,10 +119,11 @@ class ForestSearch(SharedBatches):
         games: int,
         *,
         rules: Rules | None = None,
+        cache: EvaluationCache | None = None,
     ) -> None:
-        """Reserve the memory of `games` trees. Raises DataError if the shapes of the evaluator and the
+        """Reserve the memory of `games` trees. cache: see `SharedBatches`. Raises DataError if the shapes of the evaluator and the
         spec's planes differ, or if the rules are not compiled."""
-        super().__init__(spec, evaluator, games, rules)
+        super().__init__(spec, evaluator, games, rules, cache)
         self.settings = settings
         own = self.rules.spec
         self._compiled = _compiled_settings(own, evaluator, settings, settings.fpu_reduction)
@@ -201,6 +203,7 @@ class ForestSearch(SharedBatches):
                 self.forest,
                 self._batch,
                 self._scratch,
+                self._cache,
                 self._owners,
             )
         )

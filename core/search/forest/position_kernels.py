@@ -13,6 +13,7 @@ from variant_ai.core.encoding.encoding_tables import InputTables
 from variant_ai.core.jit import Truth, borrowing
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.search.compiled_settings import Settings
+from variant_ai.core.search.forest.evaluation_cache import EvaluationCache
 from variant_ai.core.search.forest.forest_arrays import (
     ENDED,
     SEARCHING,
@@ -20,7 +21,7 @@ from variant_ai.core.search.forest.forest_arrays import (
     descent_at,
     tree_at,
 )
-from variant_ai.core.search.forest.forest_kernels import AT_ONCE
+from variant_ai.core.search.forest.forest_kernels import AT_ONCE, recalls
 from variant_ai.core.search.tree.descent import DONE, LEAF, NEEDS_JUDGE, descend
 from variant_ai.core.search.tree.leaf_batch import LeafBatch, store_leaf
 from variant_ai.core.search.tree.nodes import UNPROVEN
@@ -35,6 +36,7 @@ def gather_leaves(
     f: Forest,
     b: LeafBatch,
     k: Scratch,
+    cache: EvaluationCache,
     owners: NDArray[np.int64],
     progress: NDArray[np.int64],
 ) -> Truth:
@@ -62,6 +64,10 @@ def gather_leaves(
                 tree["state"] = ENDED
                 break
             found = descend(t, s, g, w, k, b.paths, row)
+            # roots are always evaluated: afterwards they are prepared
+            if found == LEAF and tree["prepared"] and recalls(cache, s, g, w, b, row):
+                made += 1
+                continue
             if found == LEAF:
                 store_leaf(t, e, s, g, w, b, k, row)
                 owners[row] = i

@@ -11,6 +11,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.rules.position import POSITION
 from variant_ai.core.search.compiled_settings import Settings
+from variant_ai.core.search.forest.evaluation_cache import EvaluationCache, clear_cache, new_cache
 from variant_ai.core.search.forest.forest_arrays import Choice, Forest
 from variant_ai.core.search.forest.forest_kernels import answer, begin
 from variant_ai.core.search.interface import check_shape
@@ -31,14 +32,20 @@ class SharedBatches:
     _batch: LeafBatch
 
     def __init__(
-        self, spec: VariantSpec, evaluator: Evaluator, trees: int, rules: Rules | None
+        self,
+        spec: VariantSpec,
+        evaluator: Evaluator,
+        trees: int,
+        rules: Rules | None,
+        cache: EvaluationCache | None = None,
     ) -> None:
-        """Raises DataError if the shapes of the evaluator and the spec's planes differ, or if the rules
+        """cache: for evaluations; None: of the usual size. Raises DataError if the shapes of the evaluator and the spec's planes differ, or if the rules
         are not compiled."""
         self.encoder, known = encoder_and_rules(evaluator, spec, rules)
         if not is_compiled(known):
             raise DataError(f"{spec.variant} has rules that are not compiled")
         self.rules = known
+        self._cache = new_cache() if cache is None else cache
         self.set_evaluator(evaluator)
         self.trees = trees
         self.evaluations = 0
@@ -50,6 +57,7 @@ class SharedBatches:
     def set_evaluator(self, evaluator: Evaluator) -> None:
         """Evaluate with another net of the same shape from now on; searches go on. Raises DataError."""
         check_shape(self.encoder, evaluator)
+        clear_cache(self._cache)
         self.evaluator = evaluator
 
     def _begin(self, tree: int, game: Game) -> None:
@@ -78,6 +86,7 @@ class SharedBatches:
                 self.forest,
                 self._batch,
                 self._scratch,
+                self._cache,
                 np.int64(rows),
                 self._owners,
                 np.ascontiguousarray(out.value),
