@@ -2,13 +2,16 @@
 
     python benchmarks/self_play.py                                  # dobutsu and minixiangqi
     python benchmarks/self_play.py --variants xiangqi --nets 4x32 6x64 --games 256
+    python benchmarks/self_play.py --variants chess --nets packaged # the net that ships, not random weights
     python benchmarks/self_play.py --peer pgx                       # and pgx with mctx
     python benchmarks/self_play.py --evaluators openvino@int8 onnx@fp32
 
 The player and the evaluator alone, on the player's own planes, take turns in one process, which is bound to
-one core. Processor time of an evaluation in microseconds: `bare` alone, `inside` the player, `tree` what the
-player does besides (goal: 12). `share` is the player's rate as part of the evaluator's (goal: 0.9, if an
-evaluation costs ten times as much as the tree). `player/s` is by wall time.
+one core. Processor time in microseconds: `bare`, an evaluation alone; `inside`, one inside the player; `tree`,
+what else the player does for a visit (goal: 12). `visits/eval`: visits for each evaluation; it is above 1
+because the player keeps evaluations that other searches need again. `share` is the evaluations of the player
+as part of the evaluator's (goal: 0.9, if an evaluation costs ten times as much as its visits), `gain` its
+visits against evaluations of the evaluator. `visits/s` is by wall time.
 
 With `--peer pgx` the same game is played by pgx (rules) and mctx (search) in the same process, in turns: the
 same number of simulations and a net of the same layers in fp32, games at once as each is fastest. It needs
@@ -34,6 +37,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.inference import Evaluation, Evaluator, make_evaluator
 from variant_ai.core.inference.backends import openvino_backend as ov
+from variant_ai.core.inference.packaged_nets import first_file
 from variant_ai.core.reinforce.games.self_play import SelfPlay
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, SearchChoice
 from variant_ai.core.spec import VariantSpec, encoding_hash
@@ -45,6 +49,7 @@ PEERS = {
     "dobutsu": ("animal_shogi", "5x32"),
     str(Path(__file__).with_name("gardner.yaml")): ("gardner_chess", "4x32"),
 }
+PACKAGED = "packaged"
 PEER_GAMES = (16, 64, 256)
 """Games at once that are tried for pgx."""
 WARM_UP = 2
@@ -183,8 +188,14 @@ class Row:
         return self.bare.cost / self.player.cost
 
     @property
+    def gain(self) -> float:
+        """Visits of the player for each evaluation of the evaluator alone in the same time."""
+        return self.share * self.visits
+
+    @property
     def tree(self) -> float:
-        return self.player.cost - self.inside.cost
+        """Processor time of a visit without evaluations, in microseconds."""
+        return (self.player.cost - self.inside.cost) / self.visits
 
 
 def measure(
@@ -221,21 +232,25 @@ def measure(
 
 
 def compare_with_evaluator(given: argparse.Namespace) -> None:
-    head = ("net", "evaluator", "games", "player/s", "bare us", "inside us", "tree us", "share")
-    print(f"{'variant':<12}" + "".join(f"{word:>14}" for word in head))
+    head = ("net", "evaluator", "games", "visits/s", "visits/eval", "bare us", "inside us", "tree us")
+    print(f"{'variant':<12}" + "".join(f"{word:>13}" for word in (*head, "share", "gain")))
     with tempfile.TemporaryDirectory() as folder:
         for name in given.variants:
             spec = registry().variant(name)
             for size in given.nets:
                 path = Path(folder) / f"{spec.variant}-{size}.onnx"
-                write_net(spec, size, path)
+                if size == PACKAGED:
+                    path = first_file(registry().net_paths(spec)) or path
+                else:
+                    write_net(spec, size, path)
                 for contender in given.evaluators:
                     for games in given.games:
                         row = measure(spec, path, contender, games, given)
                         print(
-                            f"{spec.variant:<12}{size:>14}{contender:>14}{games:>14}"
-                            f"{row.player.rate:>14,.0f}{row.bare.cost:>14.1f}"
-                            f"{row.inside.cost:>14.1f}{row.tree:>14.1f}{row.share:>14.2f}",
+                            f"{spec.variant:<12}{size:>13}{contender:>13}{games:>13}"
+                            f"{row.player.rate * row.visits:>13,.0f}{row.visits:>13.2f}"
+                            f"{row.bare.cost:>13.1f}{row.inside.cost:>13.1f}{row.tree:>13.1f}"
+                            f"{row.share:>13.2f}{row.gain:>13.2f}",
                             flush=True,
                         )
 
@@ -283,7 +298,9 @@ def compare_with_pgx(given: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--variants", nargs="+", default=["dobutsu", "minixiangqi"])
-    parser.add_argument("--nets", nargs="+", default=["4x32"], metavar="BLOCKSxCHANNELS")
+    parser.add_argument(
+        "--nets", nargs="+", default=["4x32"], help="BLOCKSxCHANNELS (4x32), or packaged"
+    )
     parser.add_argument("--games", type=int, nargs="+", help="at once (64 256 1024; pgx: 256)")
     parser.add_argument("--nodes", type=int, default=32, help="simulations a move")
     parser.add_argument("--evaluators", nargs="+", help="NAME@PRECISION (openvino@fp32)")

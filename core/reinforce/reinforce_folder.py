@@ -14,8 +14,8 @@
 | environment.json | the machine and the versions of packages of the last process |
 
 The folder is a run directory of `variant-ai train` as well: `config.json`, `checkpoints/`,
-`metrics.jsonl` and `model.onnx` (the newest net) are the learner's, so that the folder is accepted
-wherever a net is asked for.
+`metrics.jsonl` and `model.onnx` (the newest net, and `model-int8.onnx` if the run plays in int8) are the
+learner's, so that the folder is accepted wherever a net is asked for.
 """
 
 from __future__ import annotations
@@ -94,6 +94,10 @@ class ReinforceFolder:
     @property
     def newest_net(self) -> Path:
         return self.path / RUN_MODEL
+
+    @property
+    def newest_int8_net(self) -> Path:
+        return beside_name(self.newest_net, INT8)
 
     def store(self, generation: int) -> Path:
         return self.path / "games" / f"{generation:06}.store"

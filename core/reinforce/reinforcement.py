@@ -168,7 +168,7 @@ class Reinforcement:
                     self._existing(folder.net(0))  # its start may have been trained since
                 self.training.export_start(folder.net(0))
             if not folder.newest_net.is_file():
-                write_whole(folder.newest_net, folder.net(0).read_bytes())
+                self._keep_newest(folder.net(0), folder.int8_net(0))
             try:
                 with stop_on_signal() as stop:
                     stop.stops.append(self.ladder.stop)
@@ -299,8 +299,17 @@ class Reinforcement:
             self.training.export_int8(net, self._store(generation), reduced)
         if measured := self.training.measured(course.steps):
             row["train"] = measured
-        write_whole(self.folder.newest_net, net.read_bytes())
+        self._keep_newest(net, reduced)
         return True
+
+    def _keep_newest(self, net: Path, reduced: Path) -> None:
+        """Copy a net and its int8 file, if it has one, to where a player of the run looks for them."""
+        newest = self.folder.newest_net
+        beside = self.folder.newest_int8_net
+        beside.unlink(missing_ok=True)  # never that of another net
+        write_whole(newest, net.read_bytes())
+        if reduced.is_file():
+            write_whole(beside, reduced.read_bytes())
 
     def _complete(self, generation: int, row: Row) -> None:
         """Write the numbers of a generation and, last of all, the state."""

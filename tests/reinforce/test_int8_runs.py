@@ -10,6 +10,7 @@ from small_runs import check_run, small_run, small_settings
 
 from variant_ai.core.errors import SettingError
 from variant_ai.core.inference import make_evaluator
+from variant_ai.core.inference.model_file import beside_name
 from variant_ai.core.reinforce.games.game_supply import LocalGames, open_net
 from variant_ai.plugins import registry
 
@@ -30,6 +31,9 @@ def test_trained_nets_play_in_int8(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     check_run(tmp_path, settings.generations or 0, in_hand=settings.games_at_once)
     assert played == [(0, "fp32"), (1, "int8"), (2, "int8")]
 
+    beside = beside_name(run.folder.newest_net, "int8")
+    assert beside.read_bytes() == run.folder.int8_net(settings.generations or 0).read_bytes()
+
     newest, spec = run.folder.net(2), registry().variant(settings.variant)
     planes = np.random.default_rng(0).random((4, *run.training.encoder.shape), np.float32)
     answers = []
@@ -47,6 +51,15 @@ def test_a_killed_run_writes_its_int8_net_when_it_goes_on(tmp_path: Path) -> Non
     run.folder.int8_net(1).unlink()
     assert small_run(tmp_path, settings).run()
     assert run.folder.int8_net(1).is_file()
+
+
+def test_a_run_that_goes_on_in_fp32_has_no_int8_file_of_an_older_net(tmp_path: Path) -> None:
+    run = small_run(tmp_path, small_settings(precision="int8", generations=1))
+    assert run.run()
+    beside = beside_name(run.folder.newest_net, "int8")
+    assert beside.is_file()
+    assert small_run(tmp_path, small_settings(precision="fp32", generations=2)).run()
+    assert not beside.exists()
 
 
 def test_int8_in_torch_is_an_error_before_there_is_a_run(tmp_path: Path) -> None:
