@@ -22,7 +22,11 @@ from variant_ai.core.arena.programs.program_player import (
     uci_limits,
 )
 from variant_ai.core.arena.programs.uci_client import CycloneClient, parse_ucci_option
-from variant_ai.core.arena.programs.xboard_client import _THINKING, _with_thought
+from variant_ai.core.arena.programs.xboard_client import (
+    _THINKING,
+    _limit_lines,
+    _with_thought,
+)
 from variant_ai.core.errors import EngineError, MoveError, SettingError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
@@ -102,6 +106,12 @@ def test_limits_in_the_words_of_uci() -> None:
         "wtime": 60_000, "btime": 5_000, "winc": 1_000, "binc": 0, "nodes": 100, "depth": 9,
     }  # fmt: skip
     assert uci_limits(turn(Allowance.parse("40/60")))["movestogo"] == 40
+
+
+def test_limits_in_the_words_of_xboard() -> None:
+    assert _limit_lines(turn(Allowance.parse("40/65+1"))) == ["level 40 1:05 1"]
+    both = Allowance(base=60_000, movetime=2000, depth=9)
+    assert _limit_lines(turn(both)) == ["st 2", "sd 9"]
 
 
 # --- descriptions --------------------------------------------------------------------------------
@@ -462,6 +472,7 @@ def test_what_a_protocol_cannot_say_is_refused(tall: Rules) -> None:
     xboard = program(tall, "xboard", [sys.executable])
     assert "node limit" in xboard.rejection(Allowance(nodes=5))
     assert "whole seconds" in xboard.rejection(Allowance(movetime=500))
+    assert "not both" in xboard.rejection(Allowance(base=60_000, movetime=2000))
     assert xboard.rejection(Allowance(movetime=2000, depth=3)) == ""
     ucci = program(tall, "ucci", [sys.executable])
     assert "one limit" in ucci.rejection(Allowance(nodes=5, depth=3))

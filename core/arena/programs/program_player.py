@@ -395,6 +395,8 @@ class XboardPlayer(ProgramPlayer[XboardClient]):
     def rejection(self, allowance: Allowance) -> str:
         if allowance.nodes is not None:
             return "XBoard's protocol has no node limit, only clocks and depths"
+        if allowance.movetime is not None and allowance.base is not None:
+            return "XBoard's protocol accepts a clock or the time of a move, not both"
         if allowance.movetime is not None and allowance.movetime % 1000:
             return "XBoard's protocol has the time of a move in whole seconds"
         return ""

@@ -169,16 +169,16 @@ class XboardClient(EngineProcess):
 
 
 def _limit_lines(turn: Turn) -> list[str]:
-    """Return the commands that set the limits of a game or move."""
+    """Return the commands that set the limits of a game or move. `st` and `level` exclude each other."""
     allowance = turn.allowance
     lines = []
-    if allowance.base is not None:
+    if allowance.movetime is not None:
+        lines.append(f"st {allowance.movetime // 1000}")
+    elif allowance.base is not None:
         seconds, rest = divmod(allowance.base, 1000)
         minutes, seconds = divmod(seconds + (rest > 0 and not seconds), 60)
         base = f"{minutes}:{seconds:02}" if seconds else str(minutes)
         lines.append(f"level {allowance.moves or 0} {base} {allowance.increment / 1000:g}")
-    if allowance.movetime is not None:
-        lines.append(f"st {allowance.movetime // 1000}")
     if allowance.depth is not None:
         lines.append(f"sd {allowance.depth}")
     return lines
