@@ -257,11 +257,11 @@ class JsonService:
                 last = time.monotonic()
                 self._print(answer_of(query.id, game, report, final=False))
 
-        with self._changed:
+        search.set_game(game)
+        with self._changed:  # from here on it may be stopped
             self._search = search
             if query.stopped:
                 limits = Limits(movetime=0.0)
-        search.set_game(game)
         report = search.run(
             limits,
             moves=moves,

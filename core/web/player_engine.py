@@ -7,6 +7,7 @@ limits, if it has any, count instead of those of the page.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -34,6 +35,8 @@ class PlayerEngine:
         self._player = player
         self._own = replace(own or Allowance(), base=None, increment=0, moves=None)
         self._game: Game | None = None
+        self._hurried = threading.Event()
+        """Set by `stop`; each game that is set has a new one, so that no later search is stopped."""
         self._start: str | None = None
         self._played: list[int] = []
         """The game that the player has: its first position as FEN, and its moves; empty: none."""
@@ -45,7 +48,7 @@ class PlayerEngine:
 
     def set_game(self, game: Game) -> None:
         """Set the game to play in; one that does not continue the last one is a new game."""
-        self._game = game
+        self._game, self._hurried = game, threading.Event()
 
     def run(
         self,
@@ -70,7 +73,8 @@ class PlayerEngine:
             clocks = PlayerClock(allowance), PlayerClock(allowance)
             if not self._continues(game):
                 self._player.new_game(game)
-            reply = self._player.play(game, Turn(clocks, game.side, wait, GRACE))
+            turn = Turn(clocks, game.side, wait, GRACE, self._hurried)
+            reply = self._player.play(game, turn)
         except (Fault, EngineError) as error:
             self._played = []
             raise EngineError(f"{self._player.name}: {error}") from error
@@ -113,8 +117,8 @@ class PlayerEngine:
         )
 
     def stop(self) -> None:
-        """Let the player move at once."""
-        self._player.hurry()
+        """Let the player move at once in the game that is set, also if its search has not begun."""
+        self._hurried.set()
 
     def clear(self) -> None:
         """Forget the game."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -30,7 +30,7 @@ class ToySearch:
     def set_game(self, game: Game) -> None:
         self.game = game
 
-    def run(self, limits: Limits, *, moves: Sequence[int] | None = None) -> Report:
+    def run(self, limits: Limits, **how: Any) -> Report:
         self.limits.append(limits)
         return Report(best=int(self.game.legal_moves()[0]))
 
@@ -100,9 +100,11 @@ class PatientSearch(ToySearch):
         self.q, self.prior, self.visits = q, prior, visits
         self.stopped = threading.Event()
 
-    def run(self, limits: Limits, *, moves: Sequence[int] | None = None) -> Report:
+    def run(self, limits: Limits, **how: Any) -> Report:
         super().run(limits)
         self.stopped.clear()
+        if on_report := how.get("on_report"):
+            on_report(self.report())
         self.stopped.wait(limits.movetime)
         return self.report()
 
@@ -169,9 +171,21 @@ def test_a_net_may_have_a_number_of_evaluations(one_rules: Rules) -> None:
 class SlowToBegin(PatientSearch):
     """Ignores stops before it has begun, as a search does."""
 
-    def run(self, limits: Limits, *, moves: Sequence[int] | None = None) -> Report:
+    def run(self, limits: Limits, **how: Any) -> Report:
         time.sleep(0.1)
         return super().run(limits)
+
+
+def test_a_net_that_is_hurried_before_it_begins(one_rules: Rules) -> None:
+    player = NetPlayer(PatientSearch, "net")
+    game = Game(one_rules)
+    player.new_game(game)
+    clock = PlayerClock(Allowance(movetime=30_000))
+    turn = Turn((clock, clock), game.side, wait=60, grace=1)
+    turn.hurried.set()
+    began = time.monotonic()
+    player.play(game, turn)
+    assert time.monotonic() - began < 10
 
 
 def test_a_stop_before_the_search_is_not_lost(one_rules: Rules) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -129,3 +130,34 @@ def test_a_program_moves_when_it_has_to_give_way(
     finally:
         timer.cancel()
         engine.close()
+
+
+def test_a_stop_while_the_program_starts(rules: Rules, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_LINE", "e2e4")
+    program = program_player(parse_player(f"{sys.executable} {FAKE} late"), rules)
+    engine = PlayerEngine(rules, program)
+    game = Game(rules)
+    engine.set_game(game)
+    engine.stop()
+    limits = Limits(nodes=800, movetime=60.0)
+    started = time.monotonic()
+    try:
+        assert engine.run(limits).best is not None
+        assert time.monotonic() - started < 40
+    finally:
+        engine.close()
+
+
+def test_a_late_stop_does_not_end_the_next_move(rules: Rules) -> None:
+    class Waiting(RandomPlayer):
+        def play(self, game: Game, turn: Turn) -> Reply:
+            seen.append(turn.hurried.is_set())
+            return super().play(game, turn)
+
+    seen: list[bool] = []
+    engine = PlayerEngine(rules, Waiting())
+    for _ in range(2):
+        engine.set_game(Game(rules))
+        engine.run(PAGE)
+        engine.stop()
+    assert seen == [False, False]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 from variant_ai.core.arena.games.generated_games import STOPPED, Dropped, Ended
 from variant_ai.core.arena.games.generation import (
@@ -54,7 +55,7 @@ class VariedPlayer(Player):
         if move is not None:
             return Reply(move, comment=RANDOM_MOVE)
         clock = PlayerClock(Allowance(nodes=self._variety.nodes()))
-        return self.player.play(game, Turn((clock, clock), turn.side, turn.wait, turn.grace))
+        return self.player.play(game, replace(turn, clocks=(clock, clock)))
 
     def close(self) -> None:
         self.player.close()

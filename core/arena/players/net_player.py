@@ -15,6 +15,10 @@ from variant_ai.core.search.move.timed_search import run_on_clock, stop_until
 
 if TYPE_CHECKING:
     from variant_ai.core.search.interface import BaseSearch
+    from variant_ai.core.search.report import Report
+
+LOOK_EVERY = 0.2
+"""Seconds between two checks of `hurried`, which counts in a search without a clock."""
 
 
 class NetPlayer(Player):
@@ -84,7 +88,12 @@ class NetPlayer(Player):
             depth=allowance.depth,
         )
         if allowance.base is None:
-            report = search.run(limits)
+
+            def look(_: Report) -> None:
+                if turn.hurried.is_set():
+                    search.stop()
+
+            report = search.run(limits, on_report=look, interval=LOOK_EVERY)
         else:
             report = run_on_clock(
                 search,

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import random
 import re
+import threading
 import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Self, get_args
 
 from variant_ai.core.data.game_record import PlyVisits
@@ -149,6 +150,8 @@ class Turn:
     """Seconds after which the player must stop."""
     grace: float
     """Further seconds after which it counts as hung."""
+    hurried: threading.Event = field(default_factory=threading.Event)
+    """Once it is set, from any thread, the player answers soon with the best move so far."""
 
     @property
     def clock(self) -> PlayerClock:
@@ -245,10 +248,6 @@ class Player(ABC):
     @abstractmethod
     def close(self) -> None:
         """Shut down in an orderly way."""
-
-    def hurry(self) -> None:
-        """Let a `play` that is under way return soon, with the best move so far; from any thread."""
-        self.kill()
 
     def kill(self) -> None:
         """Stop at once, from any thread; a running `play` raises or returns any move."""

@@ -127,7 +127,7 @@ class OutputLine:
 
 
 class EngineProcess(Closing, ABC):
-    """One engine process, used by one thread; others may only call `kill`, and set `hurried`. A
+    """One engine process, used by one thread; others may only call `kill`, and set the event `hurried`. A
     context manager that ends the process."""
 
     def __init__(self, command: Sequence[str], *, timeout: float = 20.0) -> None:

@@ -137,7 +137,7 @@ class ProgramPlayer(Player, Generic[Client]):
             self._new_game(game)
 
     def play(self, game: Game, turn: Turn) -> Reply:
-        self.client.hurried.clear()
+        self.client.hurried = turn.hurried
         with self._faults():
             answer = self._ask(game, turn)
         if answer.claim == "resign":
@@ -164,9 +164,6 @@ class ProgramPlayer(Player, Generic[Client]):
 
     def close(self) -> None:
         self.client.close()
-
-    def hurry(self) -> None:
-        self.client.hurried.set()
 
     def kill(self) -> None:
         self.client.kill()
