@@ -167,13 +167,13 @@ class Engine:
             self._message(f"error: go: no limit is left, so {UNREADABLE_NODES} nodes are searched")
             return replace(task, node_limit=UNREADABLE_NODES)
         rate, clock = options.number("nodestime"), task.clock
-        if not rate or clock is None or go.waits:
+        if not rate or clock is None or go.infinite:
             return task
-        # `nodestime`: spend the time of the clock as nodes
+        # `nodestime`: spend the time of the clock as nodes; while pondering they are no limit
         seconds = manager.budget(clock, task.own_moves).target
         nodes = max(round(1000 * seconds * rate), 1)
-        limit = nodes if task.node_limit is None else min(nodes, task.node_limit)
-        return replace(task, go=go._replace(times=(None, None)), node_limit=limit)
+        limit = nodes if go.nodes is None else min(nodes, go.nodes)
+        return replace(task, go=go._replace(times=(None, None), nodes=limit))
 
     def _allowed_moves(self, go: Go, notation: str, playable: list[int]) -> tuple[int, ...] | None:
         """The only moves to search, by `searchmoves` and `banmoves`; None: all."""

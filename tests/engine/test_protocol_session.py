@@ -109,6 +109,20 @@ def test_nodestime_spends_time_as_nodes() -> None:
         )
 
 
+def test_nodestime_counts_after_a_ponder_hit() -> None:
+    with hello() as client:
+        client.ask("setoption name nodestime value 10000", "position startpos")
+        client.send("go ponder wtime 100 btime 100")
+        assert client.silent(0.1)
+        client.send("ponderhit")
+        assert client.silent(0.5)  # by the clock, the time would be over
+        client.ask("stop", until="bestmove")
+        client.ask("setoption name nodestime value 1", "position startpos")
+        client.send("go ponder wtime 5000 btime 5000")
+        assert client.silent(0.2)
+        client.ask("ponderhit", until="bestmove")
+
+
 def test_an_unknown_set_of_search_settings_costs_no_move() -> None:
     with hello() as client:
         lines = client.ask("setoption name Search_Settings value papr", "position startpos")
