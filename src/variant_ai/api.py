@@ -14,12 +14,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import math
 import queue
 import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -303,6 +304,7 @@ class Engine(Closing):
         from variant_ai.core.search.move.limits import Limits
 
         _require_lines(multipv)
+        _require_interval(interval)
         self._require(position)
         endless = nodes is None and movetime is None
         limits = Limits(nodes=nodes, movetime=movetime, infinite=endless)
@@ -440,6 +442,12 @@ def _listed(positions: object) -> list[Position]:
 def _require_lines(multipv: object) -> None:
     if not (isinstance(multipv, Integral) and int(multipv) >= 1):
         raise SettingError(f"multipv = {multipv!r}: must be a whole number of at least 1")
+
+
+def _require_interval(interval: object) -> None:
+    real = isinstance(interval, Real) and 0 < float(interval) < math.inf
+    if isinstance(interval, bool) or not real:
+        raise SettingError(f"interval = {interval!r}: must be a number of seconds above 0")
 
 
 def _limits(

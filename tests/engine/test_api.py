@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -187,6 +189,15 @@ def test_an_open_stream_closes_the_net_of_a_closed_engine(monkeypatch: pytest.Mo
         engine.analyse(Position("dobutsu"), nodes=9)
     engine.close()
     assert closed == [True]
+
+
+@pytest.mark.parametrize("interval", [0, -1.0, math.nan, math.inf, True, "1", None])
+def test_an_interval_of_a_stream_is_a_number_above_0(interval: Any) -> None:
+    with (
+        Engine("dobutsu", evaluator="uniform") as engine,
+        pytest.raises(SettingError, match=r"interval = .*: must be a number of seconds"),
+    ):
+        engine.stream(Position("dobutsu"), nodes=9, interval=interval)
 
 
 def test_every_search_setting_can_be_given() -> None:
