@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from variant_ai.core.factories import DIALECTS
 from variant_ai.core.renamed import moved_names
@@ -303,6 +304,13 @@ def _named_encoder(given: Any) -> Any:
     return {"input": given} if isinstance(given, str) else given
 
 
+def _not_true(given: Any) -> Any:
+    """Reject true, which equals 1."""
+    if isinstance(given, bool):
+        raise PydanticCustomError("literal_error", "not true", {"expected": "1"})
+    return given
+
+
 class Training(Model):
     """Published training settings of the variant: [CrazyAra-preprint] and [CrazyAra] section 8
     (`value_weight` is α of section 3.1), [Xiangqi-thesis] section 4.7. The defaults are those of
@@ -320,7 +328,7 @@ class Training(Model):
 class VariantSpec(Model):
     """A whole variant; `variant_ai.core.spec.load_spec` reads, checks and returns one."""
 
-    spec: Literal[1]
+    spec: Annotated[Literal[1], BeforeValidator(_not_true)]
     variant: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
     title: str
     fairy: str | None = Field(
@@ -362,7 +370,7 @@ class VariantSpec(Model):
     )
     drawing: Drawing = Drawing()
     training: Training = Training()
-    protocols: tuple[Protocol, ...] = ("uci",)
+    protocols: tuple[Protocol, ...] = Field(default=("uci",), min_length=1)
 
     @property
     def hand_order(self) -> tuple[str, ...]:

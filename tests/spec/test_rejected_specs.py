@@ -102,6 +102,8 @@ CHILD = "extends: minixiangqi\nvariant: child\n"
         (CHILD + "policy: [slides]", "accepted: {slides: {N: 7, NE: 7}}"),
         (CHILD + "policy: [leaps]", "accepted: {leaps: [2N1E]}"),
         (CHILD + "players: [White]", "players: a list of 1 is too short"),
+        (CHILD + "spec: true", "child.yaml:3:1: spec: given True; accepted: 1"),
+        (CHILD + "protocols: []", "child.yaml:3:1: protocols: a list of at least 1 is expected"),
         (CHILD + "rule: {}", "accepted: board, castling, drawing, encoder, extends,"),
         (CHILD + "fairy_ini: gone.ini", "child.yaml:3:1: fairy_ini: "),
         (
