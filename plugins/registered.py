@@ -46,8 +46,8 @@ class Registry(PluginHost):
     """Everything that plugins registered, typed."""
 
     @cached_property
-    def _specs(self) -> dict[Path, tuple[VariantSpec, FileState]]:
-        """Specs that were read, by file, with the state of the file at that time."""
+    def _specs(self) -> dict[Path, tuple[VariantSpec, dict[Path, FileState]]]:
+        """Specs that were read, by file, with the state at that time of each file that belongs to it."""
         return {}
 
     @property
@@ -151,7 +151,8 @@ class Registry(PluginHost):
     # --- variants and their rules --------------------------------------------------------------
 
     def variant(self, name: str) -> VariantSpec:
-        """The spec of a registered name or of a YAML file; the same object until its file changes.
+        """The spec of a registered name or of a YAML file; the same object until its file changes, or one
+        that it extends.
 
         Raises UnknownNameError (says which there are, and which is closest), SpecError.
         """
@@ -179,12 +180,16 @@ class Registry(PluginHost):
     def _read(self, path: Path, expected: str) -> VariantSpec:
         from variant_ai.core.spec import load_spec
 
-        state = _state_of(path)
-        spec, before = self._specs.get(path, (None, None))
-        if spec is None or state != before:
+        spec, files = self._specs.get(path, (None, {}))
+        if spec is None or any(_state_of(file) != state for file, state in files.items()):
             self.offer()
-            spec = load_spec(path, check_names=True)
-            self._specs[path] = spec, state
+            read: dict[Path, FileState] = {}
+            spec = load_spec(
+                path,
+                check_names=True,
+                on_file=lambda file: read.setdefault(file, _state_of(file)),
+            )
+            self._specs[path] = spec, read
         if expected and spec.variant != expected:
             raise SpecError(
                 f"the spec says `variant: {spec.variant}` but is registered as {expected!r}; "

@@ -12,7 +12,7 @@ the result are those of the same spec written out in full.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +27,43 @@ FAIRY_INI = "fairy_ini"
 MAX_PARENTS = 20
 
 
-def read_spec_file(path: Path) -> YamlNode:
-    """`read_spec_tree` of a file. Raises SpecError."""
-    return read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent)
+def _ignore(_: Path) -> None:
+    pass
 
 
-def read_spec_tree(text: str, where: str, folder: Path | None = None) -> YamlNode:
+def read_spec_file(path: Path, on_file: Callable[[Path], object] = _ignore) -> YamlNode:
+    """`read_spec_tree` of a file. on_file: called with each file that belongs to the spec, before it is
+    read. Raises SpecError."""
+    on_file(path)
+    return read_spec_tree(read_text(path, "a variant spec"), str(path), path.parent, on_file)
+
+
+def read_spec_tree(
+    text: str,
+    where: str,
+    folder: Path | None = None,
+    on_file: Callable[[Path], object] = _ignore,
+) -> YamlNode:
     """Parse a spec and merge it with those it extends. Raises SpecError with file, line and column.
 
     where: precedes line and column in messages. folder: of the spec's file; parents are searched
     there first, then among the specs that come with the program.
     """
-    return _resolved(_parsed(text, where), where, folder, ())
+    return _resolved(_parsed(text, where), where, folder, (), on_file)
 
 
 def _parsed(text: str, where: str) -> YamlNode:
     return parse_yaml(text, where, "a spec", "spec, variant, board, pieces, …")
 
 
-def _resolved(own: YamlNode, where: str, folder: Path | None, chain: tuple[Path, ...]) -> YamlNode:
-    own = _with_ini(own, folder)
+def _resolved(
+    own: YamlNode,
+    where: str,
+    folder: Path | None,
+    chain: tuple[Path, ...],
+    on_file: Callable[[Path], object],
+) -> YamlNode:
+    own = _with_ini(own, folder, on_file)
     if EXTENDS not in own:
         return own
     parent = own.value[EXTENDS]
@@ -54,19 +71,21 @@ def _resolved(own: YamlNode, where: str, folder: Path | None, chain: tuple[Path,
     if path in chain or len(chain) >= MAX_PARENTS:
         names = " → ".join(p.name for p in (*chain, path))
         raise SpecError(f"{EXTENDS}: a spec cannot extend itself ({names})", parent.location)
+    on_file(path)
     text = read_text(path, "a variant spec")
-    whole = _resolved(_parsed(text, str(path)), str(path), path.parent, (*chain, path))
+    whole = _resolved(_parsed(text, str(path)), str(path), path.parent, (*chain, path), on_file)
     rest = YamlNode({key: node for key, node in own.value.items() if key != EXTENDS}, own.location)
     return _merged(whole, rest)
 
 
-def _with_ini(own: YamlNode, folder: Path | None) -> YamlNode:
+def _with_ini(own: YamlNode, folder: Path | None, on_file: Callable[[Path], object]) -> YamlNode:
     """Replace the file named by `fairy_ini` with its text, so that a spec is whole by itself."""
     given = own.value.get(FAIRY_INI)
     name = None if given is None else given.value
     if not isinstance(name, str) or "\n" in name or name.lstrip().startswith("["):
         return own
     path = (folder or Path()) / name
+    on_file(path)
     try:
         text = read_text(path, "a file of Fairy-Stockfish's variants")
     except SpecError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -42,13 +42,19 @@ _NAMING: dict[tuple[str, ...], Factories[Any]] = {
 """Words of a spec that name something registered."""
 
 
-def load_spec(path: str | Path, *, check_names: bool = False) -> VariantSpec:
+def load_spec(
+    path: str | Path,
+    *,
+    check_names: bool = False,
+    on_file: Callable[[Path], object] = lambda _: None,
+) -> VariantSpec:
     """Read and check a spec. Raises SpecError: a line per mistake, each with its location.
 
     With `check_names`, names that are not registered are among the mistakes; without it, the
-    error appears where the name is first used.
+    error appears where the name is first used. on_file: called with each file of the spec, those that it
+    extends among them, before it is read.
     """
-    return _parsed_spec(read_spec_file(Path(path)), str(path), check_names)
+    return _parsed_spec(read_spec_file(Path(path), on_file), str(path), check_names)
 
 
 def parse_spec(text: str, where: str = "<spec>") -> VariantSpec:

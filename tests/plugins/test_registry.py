@@ -627,6 +627,22 @@ def test_an_edited_file_is_read_again(tmp_path: Path) -> None:
     assert found.variant(str(path)).title == "Other"
 
 
+def test_a_spec_is_read_again_if_a_file_that_it_extends_was_edited(tmp_path: Path) -> None:
+    parent, ini, path = (tmp_path / name for name in ("parent.yaml", "own.ini", "my.yaml"))
+    parent.write_text("extends: chess\nvariant: parent\n", encoding="utf-8")
+    ini.write_text("[mine:chess]\n", encoding="utf-8")
+    path.write_text(
+        "extends: parent\nvariant: my\nfairy: mine\nfairy_ini: own.ini\n", encoding="utf-8"
+    )
+    found = Registry(entry_points=[], environ=ENVIRON)
+    first = found.variant(str(path))
+    assert found.variant(str(path)) is first
+    parent.write_text("extends: chess\nvariant: parent\ntitle: Other\n", encoding="utf-8")
+    assert found.variant(str(path)).title == "Other"
+    ini.write_text("[mine:chess]\ncastling = true\n", encoding="utf-8")
+    assert "castling" in str(found.variant(str(path)).fairy_ini)
+
+
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="no such file"):
         empty().variant(str(tmp_path / "nothing.yaml"))
