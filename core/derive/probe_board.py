@@ -56,9 +56,16 @@ class FairyMove(NamedTuple):
     """Text that follows the squares: `q`, `+`, `-`, `,e4e5`."""
 
     @property
+    def change(self) -> str:
+        """Mark of a promotion or demotion; empty without one. A wall that the move places is not part
+        of it."""
+        return self.rest.partition(",")[0]
+
+    @property
     def is_plain(self) -> bool:
-        """True if the move only takes a piece from a square to another, or drops it."""
-        return not self.rest and self.origin != self.target
+        """True if the move only takes a piece from a square to another, or drops it. It may place a
+        wall."""
+        return not self.change and self.origin != self.target
 
 
 class ProbeBoard:

@@ -123,9 +123,9 @@ def _limited_to_lost(board: ProbeBoard, symbol: str, way: tuple[int, int], every
 
 def promoted_symbol(symbol: str, move: FairyMove) -> str:
     """Symbol that a piece becomes by a move; empty if the move does not promote it."""
-    if move.rest == "+":
+    if move.change == "+":
         return f"+{symbol}"
-    return move.rest.upper() if len(move.rest) == 1 and move.rest.isalpha() else ""
+    return move.change.upper() if len(move.change) == 1 and move.change.isalpha() else ""
 
 
 # --- hands ---------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ def _walk(
     except VariantAIError:
         return None
     for move in board.read(sorted(some - none)):
-        if move.origin != king or move.rest:
+        if move.origin != king or move.change:
             continue
         after = board.pieces(board.variant.fen_after(with_right, [move.text]))
         kings = [s for s, p in after.items() if p == two[king]]

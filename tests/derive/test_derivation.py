@@ -12,9 +12,12 @@ from click.testing import CliRunner
 from variant_ai.cli.main import cli
 from variant_ai.core.derive.derivation import UNSTORED, derive, draft_for_fairy, read_tree
 from variant_ai.core.derive.end_probe import differing_ends
+from variant_ai.core.derive.probe_board import NEUTRAL, ProbeBoard
+from variant_ai.core.derive.rule_probe import castling, promoted_symbol
 from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import SpecError, UnknownNameError
 from variant_ai.core.rules import make_rules
+from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant
 from variant_ai.core.rules.game import Game
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.spec.betza import parse_betza
@@ -159,6 +162,19 @@ def test_pieces_from_another_board_may_be_dropped() -> None:
     fen = "rnbqkbnr/pppppppp/8/8/8/8/PPPP1PPP/RNBQKBNR[QQqPpNNNb] w KQkq - 0 1"
     report = check_rules(spec, 400, seed=3, starts=(fen, "6k1/P4Q~2/8/8/8/8/8/K7[Qn] w - - 0 1"))
     assert report.agrees and report.counts["drops"] > 0, report.first_difference
+
+
+def test_moves_that_place_walls_are_probed_as_others() -> None:
+    """In duck chess each move ends with the wall that it places."""
+    board = ProbeBoard(FairyVariant("duck", {}), FairyVariant("duck", NEUTRAL))
+    walks = {
+        "K": {"king": "e1-g1", "rook": "h1-f1"},
+        "Q": {"king": "e1-c1", "rook": "a1-d1"},
+    }
+    assert castling(board) == (walks, False)
+    promotion, step, drop = board.read(["a7a8q,a8b8", "a2a3,a3b8", "N@a3"])
+    assert promoted_symbol("P", promotion) == "Q" and not promotion.is_plain
+    assert promoted_symbol("P", step) == "" and step.is_plain and drop.is_plain
 
 
 @pytest.mark.nightly
