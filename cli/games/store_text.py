@@ -23,6 +23,7 @@ from variant_ai.cli.common.store_options import (
     stores_argument,
 )
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
+from variant_ai.core.system.files import is_stream
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ if TYPE_CHECKING:
     "--format",
     "format_",
     metavar="NAME",
-    help="pgn, jsonl or moves (one line for each game); by default from the suffix of FILE.",
+    help="pgn, jsonl or moves (one line for each game).  "
+    "[default: from the suffix of FILE; pgn on standard output]",
 )
 @click.option(
     "--notation",
@@ -82,12 +84,12 @@ def export(
     from variant_ai.core.data.write.text_output import text_file
 
     conditions = game_filter(options)
-    name = _format(format_, output)
-    store = open_store(path, variant)
     if output == Path("-"):
         output = None
     if output is not None:
         require_new(output, replace, [path])
+    name = _format(format_, output)
+    store = open_store(path, variant)
     rules, chosen = rules_and_notation(store, notation or ("san" if name == "pgn" else "uci"))
     write = _writer(name)
     kept, _ = store.select(conditions)
@@ -108,15 +110,23 @@ FORMATS = {".pgn": "pgn", ".jsonl": "jsonl", ".ndjson": "jsonl", ".uci": "moves"
 
 
 def _format(given: str | None, output: Path | None) -> str:
+    """Format of the option, or else of the suffix; `output` None is standard output."""
+    from variant_ai.core.data.read.game_files import PACKED
+
     known = sorted(set(FORMATS.values()))
     if given is not None:
         if given not in known:
             raise UnknownNameError("format", given, known)
         return given
-    for suffix in output.suffixes[::-1] if output is not None else ():
-        if suffix.lower() in FORMATS:
-            return FORMATS[suffix.lower()]
-    return "pgn"
+    if output is None or is_stream(output):
+        return "pgn"
+    suffix = Path(output.stem).suffix if output.suffix in PACKED else output.suffix
+    if suffix.lower() not in FORMATS:
+        fail(
+            f"{output}: the format is not clear from the name; end it in {', '.join(FORMATS)}, "
+            f"or use --format ({', '.join(known)})"
+        )
+    return FORMATS[suffix.lower()]
 
 
 def _writer(name: str) -> Callable[[Rules, Notation, GameRecord], str]:

@@ -304,6 +304,13 @@ def test_split_by_year(run: Run, store: Path) -> None:
         (("split", "games.store", "-o", "p", "--validation", "1"), "leave games for training"),
         (("split", "games.store", "-o", "games.store"), "games.store"),
         (("export", "games.store", "--format", "xml"), "unknown format 'xml'"),
+        (
+            ("export", "games.store", "-o", "x.foo"),
+            "x.foo: the format is not clear from the name; end it in .pgn, .jsonl, .ndjson, .uci, .txt, "
+            "or use --format (jsonl, moves, pgn)",
+        ),
+        (("export", "games.store", "-o", "x"), "x: the format is not clear from the name"),
+        (("export", "games.store", "-o", "x.pgn.foo"), "the format is not clear from the name"),
         (("export", "games.store", "-o", "no/x.jsonl"), "no/x.jsonl: there is no folder no"),
         (("export", "games.store", "-o", "other.pgn"), "already exists; use --replace"),
     ],
@@ -415,6 +422,7 @@ def test_exports_to_standard_output(run: Run, store: Path) -> None:
     words = ("store", "export", store, "--format", "moves", "--games", "1-2")
     lines = run(*words).stdout.splitlines()
     assert run(*words, "-o", "-").stdout.splitlines() == lines
+    assert run(*words[:3]).stdout.startswith("[Event ")
     assert len(lines) == 2 and lines[0].startswith("startpos moves ") and lines[0].endswith(" 1-0")
     shown = json.loads(
         run(
@@ -427,7 +435,7 @@ def test_exports_to_standard_output(run: Run, store: Path) -> None:
 
 def test_an_export_overwrites_only_with_replace(run: Run, store: Path) -> None:
     Path("a.uci").write_text("mine\n", encoding="utf-8")
-    fails(run, "store", "export", store, "-o", "a.uci")
+    assert "use --replace" in fails(run, "store", "export", store, "-o", "a.uci")
     assert Path("a.uci").read_text(encoding="utf-8") == "mine\n"
     run("store", "export", store, "-o", "a.uci", "--replace", "--games", 3)
     assert Path("a.uci").read_text(encoding="utf-8").count("\n") == 1
