@@ -199,10 +199,9 @@ def require_no_input(file: Path, inputs: Iterable[str | Path]) -> None:
 
 
 def require_new(file: Path, replace: bool, inputs: Iterable[str | Path] = ()) -> None:
-    """Fail if a file to be written exists, unless `replace` is set, if it is one of the `inputs`, or if
+    """Fail if a file to be written is one of the `inputs`, if it exists, unless `replace` is set, or if
     its folder does not exist. A device or a pipe may exist."""
-    if replace:
-        require_no_input(file, inputs)
+    require_no_input(file, inputs)
     if file.exists() and not replace and not is_stream(file):
         fail(f"{file} already exists; use --replace to overwrite it")
     require_folder(file)

@@ -151,8 +151,7 @@ def command(
         workers = import_workers(workers)
     else:
         workers, make_pool = cluster_pools(cluster, workers)
-    if replace:
-        require_no_input(Path(output), files)
+    require_no_input(Path(output), files)
     total = total_bytes(files)
     chosen = list(table.values()) if reader is None else [_always(table[reader])]
     listing = skip_list(skipped, output, files)

@@ -72,7 +72,7 @@ def filter_(
         chosen, games = games, SeenGames().new_of(store, games)
         dropped |= {"duplicate": len(chosen) - len(games)} if len(games) < len(chosen) else {}
     if not games:
-        require_new(output, replace)
+        require_new(output, replace, [path])
         reasons = ", ".join(f"{n:,} {why}" for why, n in _ordered(dropped))
         fail(f"no game of {path} meets the conditions ({reasons or 'it has no games'})")
     writer = new_writer(output, [store], replace, conditions)

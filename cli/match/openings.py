@@ -109,7 +109,7 @@ def command(
         reject_given(["depth"], "has no effect with --from-model")
     else:
         reject_given(["plies", "temperature"], "has no effect with --from-book")
-    require_new(output, replace)
+    require_new(output, replace, [path for path in (model, book) if path is not None])
 
     import statistics
 

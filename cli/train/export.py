@@ -109,7 +109,7 @@ def command(
         reject_given(["store", "positions", "seed"], "has no effect with --precision fp32")
     if precision != "int8":
         reject_given(["calibrate", "spare"], f"has no effect with --precision {precision}")
-    require_new(output, replace)
+    require_new(output, replace, [model] if store is None else [model, store])
     let_threads_sleep()
     given = load_variant(variant) if variant is not None else None
     facts: dict[str, Any] = {}

@@ -109,7 +109,7 @@ def mates(
     from variant_ai.core.train.measure.mate_set import save_mates
     from variant_ai.plugins import registry
 
-    require_new(output, replace)
+    require_new(output, replace, [path])
     store = open_store(path, variant)
     rules = registry().rules(store.spec)
     source = Sampler(store, Encoder(store.spec), batch=1024, seed=seed, rules=rules)

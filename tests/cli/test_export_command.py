@@ -82,6 +82,18 @@ def test_repeated_positions_and_an_existing_file_are_reported(folder: Path) -> N
     assert again.exit_code == 1 and "many.onnx already exists; use --replace" in again.stderr
 
 
+@pytest.mark.parametrize("replace", [(), ("--replace",)])
+@pytest.mark.parametrize("name", ["net.onnx", "games.store"])
+def test_an_export_does_not_replace_what_it_reads(
+    folder: Path, name: str, replace: tuple[str, ...]
+) -> None:
+    before = (folder / name).read_bytes()
+    words = ("--precision", "fp16", "--store", folder / "games.store", *replace)
+    result = call("export", folder / "net.onnx", *words, "-o", folder / name)
+    assert result.exit_code == 1 and f"{name} is also an input" in result.stderr
+    assert (folder / name).read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

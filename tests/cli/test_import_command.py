@@ -208,8 +208,9 @@ def test_a_store_among_the_files_is_named_as_one(tmp_path: Path, store: Path) ->
 def test_a_store_does_not_replace_the_games_that_it_reads(tmp_path: Path) -> None:
     path = tmp_path / "a.pgn"
     path.write_text(_games(2))
-    result = _import(path, "-o", path, "--replace")
-    assert result.exit_code == 1 and "a.pgn is also an input" in result.stderr
+    for mode in ((), ("--replace",), ("--append",)):
+        result = _import(path, "-o", path, *mode)
+        assert result.exit_code == 1 and "a.pgn is also an input" in result.stderr
     assert path.read_text() == _games(2)
 
 

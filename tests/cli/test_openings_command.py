@@ -74,3 +74,7 @@ def test_wrong_input_is_one_sentence(book: Path, tmp_path: Path) -> None:
         done = run("openings", *words, "-o", out)
         assert done.exit_code == status and reason in done.stderr
         assert "Traceback" not in done.output and not out.exists()
+    before = book.read_bytes()
+    done = run("openings", "--from-book", book, "-V", "crazyhouse", "-o", book, "--replace")
+    assert done.exit_code == 1 and "book.bin is also an input" in done.stderr
+    assert book.read_bytes() == before

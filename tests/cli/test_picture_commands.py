@@ -209,6 +209,7 @@ def test_mates_and_evaluate(run: Path, store: Path, folder: Path) -> None:
     assert 0 < said["positions"] < 1000 and said["scanned"] > said["positions"]
     assert said["mating_moves"] >= 1
     assert "already exists" in complaint("store", "mates", store, "-o", mates)
+    assert "is also an input" in complaint("store", "mates", store, "-o", store, "--replace")
     pictures = folder / "evaluate"
     result = succeed(
         "evaluate", run, store, "--model", run / "model.onnx", "--mates", mates, "--figures",

@@ -134,8 +134,9 @@ def test_games_are_not_lost_to_their_annotation(
     games: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = games.read_text(encoding="utf-8")
-    refused = analyse(str(games), "-o", str(games), "--replace", ok=False)
-    assert "is also an input" in refused.output
+    for replace in ((), ("--replace",)):
+        rejected = analyse(str(games), "-o", str(games), *replace, ok=False)
+        assert "is also an input" in rejected.output
     output = tmp_path / "annotated.pgn"
     output.write_text("an older one")
     empty = tmp_path / "empty.pgn"
