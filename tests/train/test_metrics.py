@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from variant_ai.core.train.loop.loss import losses
-from variant_ai.core.train.measure.metrics import Scores, Sums, score
+from variant_ai.core.train.measure.metrics import Scores, Sums, intervals, score
 
 
 def scored() -> Scores:
@@ -54,10 +54,21 @@ def test_value_of_zero_is_no_sign() -> None:
     assert scored().metrics(0.01, np.array([False, False, False, True])).value_accuracy_sign == 0
 
 
-def test_combined_loss_adds_up_as_in_table_10() -> None:
+def test_combined_loss_is_that_of_the_training_divided_by_its_weights() -> None:
     n = 10_000
     sums = Sums(positions=n, policies=n, values=n, policy_loss=12184.0, value_loss=7596.0)
-    assert round(sums.mean(0.01).combined_loss, 4) == 1.2138
+    assert sums.mean(0).combined_loss == pytest.approx(1.2184)
+    assert sums.mean(1).combined_loss == pytest.approx((1.2184 + 0.7596) / 2)
+    assert sums.mean(3).combined_loss == pytest.approx((1.2184 + 3 * 0.7596) / 4)
+    # [CrazyAra-preprint] table 10 weighs the policy by 1 - α
+    assert sums.mean(0.01).combined_loss == pytest.approx(1.2138, abs=1e-4)
+
+
+@pytest.mark.parametrize("weight", [0.01, 1.0, 3.0])
+def test_combined_loss_has_its_interval_around_it(weight: float) -> None:
+    scores = scored().select(np.array([True, True, True, False]))
+    middle = intervals(scores, np.arange(3), weight)["combined_loss"].mean
+    assert middle == pytest.approx(scores.metrics(weight).combined_loss)
 
 
 def test_sums_of_parts_are_sums_of_the_whole() -> None:

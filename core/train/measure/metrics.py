@@ -8,7 +8,9 @@ N positions, G games. Definitions:
   `visits`, the move visited most); top-5 likewise;
 - value loss: mean of (z - v)^2, without the factor ½ of some papers;
 - value accuracy sign: share of positions with z ≠ 0 whose v has the sign of z; v = 0 is wrong;
-- combined loss: (1 - α) · policy loss + α · value loss, as in the papers' tables.
+- combined loss: (policy loss + α · value loss) / (1 + α), the loss of the training divided by the sum of
+  its weights. The papers' tables have (1 - α) · policy loss + α · value loss, which for their α = 0.01
+  is lower by 0.0001 of the difference between the two losses.
 z is the value label: the result, unless training uses other labels. A position whose policy must
 not be learnt is left out of the policy metrics, one whose value must not be learnt out of the value
 metrics. So the two means may be of different positions. The combined loss is computed from the
@@ -111,7 +113,7 @@ class Sums:
             value_loss=value,
             value_accuracy_sign=share(self.sign_correct, self.decided),
             decided=self.decided,
-            combined_loss=(1 - value_weight) * policy + value_weight * value,
+            combined_loss=(policy + value_weight * value) / (1 + value_weight),
         )
 
     def add(self, scores: Scores) -> None:
@@ -293,7 +295,7 @@ def _terms(scores: Scores, value_weight: float) -> Iterator[tuple[str, Values, V
     yield "policy_loss", *_where(policy, loss)
     yield "value_accuracy_sign", *_where(decided, right)
     yield "value_loss", *_where(value, error)
-    both = (1 - value_weight) * loss + value_weight * error
+    both = (loss + value_weight * error) / (1 + value_weight)
     yield "combined_loss", *_where(policy * value, both)
 
 
