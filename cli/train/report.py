@@ -23,12 +23,14 @@ from variant_ai.cli.common.options import (
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 from variant_ai.core.errors import DataError
 from variant_ai.core.system.files import short_names
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     from torch import nn
 
     from variant_ai.core.encoding import Encoder
     from variant_ai.core.rules.interface import Rules
+    from variant_ai.core.train.report.report_page import WrittenReport
     from variant_ai.core.train.run.training_data import Prepared
     from variant_ai.core.train.run.training_settings import TrainConfig
 
@@ -119,7 +121,7 @@ def command(
     encoder = Encoder(spec, config.net.head)
     again = measure or limit is not None
     _measure(results, net, prepared, rules, encoder, limit or POSITIONS, again, mates)
-    page = write_report(
+    written = write_report(
         run,
         config,
         results,
@@ -130,20 +132,21 @@ def command(
         out=output,
         report=note,
     )
-    _print_written(run, page, as_json)
+    _print_written(run, written, as_json)
 
 
-def _print_written(run: Path, page: Path, as_json: bool) -> None:
+def _print_written(run: Path, written: WrittenReport, as_json: bool) -> None:
     from variant_ai.core.train.run.run_folder import PICTURES
 
-    pictures = sorted((run / PICTURES).glob("*.png"))
+    page, pictures = written
     if as_json:
         print_json({"report": page, "pictures": pictures})
         return
-    click.echo(f"{page}, {page.stat().st_size / 1e6:.1f} MB; pictures in {run / PICTURES}")
+    size = f"{page.stat().st_size / 1e6:.1f} MB"
+    click.echo(f"{page}, {size}; {counted(len(pictures), 'picture')} in {run / PICTURES}")
 
 
-def _reinforce_report(run: Path, output: Path | None) -> Path:
+def _reinforce_report(run: Path, output: Path | None) -> WrittenReport:
     """Write the report of a run of self-play."""
     from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
     from variant_ai.core.reinforce.report.reinforce_report import write_reinforce_report

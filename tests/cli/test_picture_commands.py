@@ -143,6 +143,11 @@ def test_report_later_and_beside_another(run: Path, folder: Path, store: Path) -
     text = page.read_text()
     assert "mate-in-one accuracy" in text and not FETCHED.search(text)
     assert "are of 40 positions" in text
+    # pictures of an earlier report that are not in the next one are not listed
+    compared = moved / "pictures" / "compared-curves.png"
+    said = json.loads(succeed("report", moved, "-o", page, "--replace", "--json").stdout)
+    assert compared.is_file() and str(compared) not in said["pictures"]
+    assert all(Path(path).is_file() for path in said["pictures"]) and len(said["pictures"]) > 3
     # A run whose games are gone is still reported, and says so.
     config = json.loads((moved / "config.json").read_text())
     config["data"]["stores"] = [str(folder / "gone.store")]

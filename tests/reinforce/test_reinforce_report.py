@@ -124,14 +124,15 @@ def test_a_run_has_a_page_from_its_beginning(
     tmp_path: Path, rules: Rules, generations: int
 ) -> None:
     folder = write_run(tmp_path, rules, generations)
-    page = write_reinforce_report(folder.path, rules)
+    page, pictures = write_reinforce_report(folder.path, rules)
     text = page.read_text("utf-8")
     assert page == tmp_path / "report.html"
     assert not OUTSIDE.search(text)
     assert "<td>search.nodes</td><td>24</td><td>16</td>" in text
     assert "learning.lr</td>" not in text  # has its default
     assert ("No generation is complete yet." in text) == (generations == 0)
-    assert len(list((tmp_path / "pictures").glob("*.png"))) == (3 if generations else 0)
+    assert sorted(pictures) == sorted((tmp_path / "pictures").glob("*.png"))
+    assert len(pictures) == (3 if generations else 0)
     assert len(re.findall("<summary>Generation ", text)) == generations
 
 
@@ -144,7 +145,7 @@ def test_ladder_and_resignations_are_shown(tmp_path: Path, rules: Rules) -> None
     for generation, numbers in enumerate(counts, 1):
         played = dict(zip(("played_out", "would_resign", "wrong"), numbers, strict=True))
         folder.add_row(row_of(generation, checked_resignations=played))
-    text = write_reinforce_report(tmp_path, rules).read_text("utf-8")
+    text = write_reinforce_report(tmp_path, rules).page.read_text("utf-8")
     assert '<td class="n">80.0 %</td>' in text  # the score
     assert "Elo of generation 2 above generation 0" in text
     assert 'regardless</td><td class="n">30<' in text
@@ -155,7 +156,7 @@ def test_ladder_and_resignations_are_shown(tmp_path: Path, rules: Rules) -> None
 
 def test_the_title_is_the_variant_also_of_a_spec_in_a_file(tmp_path: Path, rules: Rules) -> None:
     write_run(tmp_path, rules, 0, variant="specs/mine.yaml")
-    text = write_reinforce_report(tmp_path, rules).read_text("utf-8")
+    text = write_reinforce_report(tmp_path, rules).page.read_text("utf-8")
     assert f"{VARIANT}: report of a run of self-play" in text
 
 

@@ -38,6 +38,7 @@ from variant_ai.core.train.report.report_page import (
     BoardRow,
     Chapter,
     Table,
+    WrittenReport,
     making,
     write_page,
 )
@@ -78,8 +79,8 @@ class RunningReport:
         self._cost = self._written - began
 
 
-def write_reinforce_report(run: Path, rules: Rules, *, out: Path | None = None) -> Path:
-    """Draw the pictures of a run into `RUN/pictures` and write its page; return the page's path.
+def write_reinforce_report(run: Path, rules: Rules, *, out: Path | None = None) -> WrittenReport:
+    """Draw the pictures of a run into `RUN/pictures` and write its page; return the paths of all.
 
     The run may be under way. rules: of its spec. out: the page to write, `RUN/report.html` by default.
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.templates import rendered
@@ -59,15 +60,23 @@ class Chapter:
     """(title, preformatted text) of parts that are hidden until clicked."""
 
 
+class WrittenReport(NamedTuple):
+    """The files of a report."""
+
+    page: Path
+    pictures: list[Path]
+
+
 def write_page(
     run: Path, title: str, subtitle: str, chapters: Sequence[Chapter], out: Path | None
-) -> Path:
+) -> WrittenReport:
     """Write the pictures of a run's report into `run/pictures`, and its page to `out` (None:
-    `run/report.html`); return the page's path. Raises OSError."""
-    write_pictures([drawn for chapter in chapters for drawn in chapter.pictures], run / PICTURES)
+    `run/report.html`). Raises OSError."""
+    shown = [drawn for chapter in chapters for drawn in chapter.pictures]
+    pictures = write_pictures(shown, run / PICTURES)
     target = out or run / REPORT
     write_whole(target, page(title, subtitle, chapters).encode())
-    return target
+    return WrittenReport(target, pictures)
 
 
 def making(run: Path, title: str, settings: str) -> Chapter:

@@ -45,7 +45,13 @@ from variant_ai.core.train.pictures.training_curves import (
     last_steps,
     learning_curves,
 )
-from variant_ai.core.train.report.report_page import Chapter, Table, making, write_page
+from variant_ai.core.train.report.report_page import (
+    Chapter,
+    Table,
+    WrittenReport,
+    making,
+    write_page,
+)
 from variant_ai.core.train.run.run_folder import read_metrics
 from variant_ai.core.train.run.training_data import Prepared
 from variant_ai.core.train.run.training_settings import TrainConfig
@@ -67,8 +73,8 @@ def write_report(
     beside: Mapping[str, Path] | None = None,
     out: Path | None = None,
     report: Callable[[str], None] = lambda text: None,
-) -> Path:
-    """Draw a run's pictures into `folder/pictures` and write its page; return the page's path.
+) -> WrittenReport:
+    """Draw a run's pictures into `folder/pictures` and write its page; return the paths of all.
 
     Args:
         results: as in results.json, with further measurements of the validation.
