@@ -87,6 +87,7 @@ def command(
     second of wall-clock time; `processor` are rates per second of processor time of all threads.
     """
     from variant_ai.core.analysis.search_speed import measure
+    from variant_ai.core.factories import SEARCHES
     from variant_ai.core.rules.fairy.fairy_workers import workers_of
     from variant_ai.core.rules.game import Game
     from variant_ai.core.search.settings import SearchParams
@@ -95,6 +96,7 @@ def command(
     spec = load_variant(variant)
     params = SearchParams.of(spec, net.settings_name, **settings_given(net))
     rules = registry().rules(spec)
+    SEARCHES.load(params.algorithm)  # raises before a net is loaded
     workers = workers_of(rules, rules_workers)
     game = Game(rules, fen)
     fail_if_over(game)

@@ -208,12 +208,14 @@ class Engine(Closing):
 
         Raises UnknownNameError, SettingError, DataError.
         """
+        from variant_ai.core.factories import SEARCHES
         from variant_ai.core.search.interface import make_search
         from variant_ai.core.search.settings import SearchParams
 
         self.spec = load_variant(variant)
         self.params = SearchParams.of(self.spec, settings, **overrides)
         self.rules = _rules_of(self.spec)
+        SEARCHES.load(self.params.algorithm)  # raises before a net is loaded
         self.evaluator: Evaluator = registry().usual_evaluator(
             self.spec,
             None if model is None else home_path(model),

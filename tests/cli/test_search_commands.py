@@ -228,6 +228,13 @@ def test_bench_of_a_finished_game() -> None:
     assert "Error: the game is over: stalemate" in done.stderr
 
 
+def test_a_search_is_known_before_a_net_is_loaded() -> None:
+    for words in (["bench"], ["analyse", "startpos"]):
+        search = ["-V", "crazyhouse", "--evaluator", "foo", "--search", "bar"]
+        done = run(*words, *search, "-n", "10", ok=False)
+        assert "Error: unknown search 'bar'; accepted: graph" in done.stderr
+
+
 def test_bench_reports_every_rate() -> None:
     args = ("bench", "-V", "xiangqi", "--evaluator", "random", "-n", "300", "--seconds", "0.3")
     said = json.loads(run(*args, "--batch", "8", "--json").stdout)

@@ -142,6 +142,11 @@ def test_a_spec_of_the_same_name_with_other_rules_is_another_one(tmp_path: Path)
             engine.analyse(Position(str(tmp_path / "other.yaml")), nodes=2)
 
 
+def test_the_search_is_known_before_the_net_is_loaded() -> None:
+    with pytest.raises(VariantAIError, match="unknown search 'foo'"):
+        Engine("crazyhouse", "missing.onnx", algorithm="foo")
+
+
 def test_wrong_kinds_of_arguments_are_named() -> None:
     with pytest.raises(VariantAIError, match="a variant is a name, a path or a spec, not None"):
         Position(None)  # type: ignore[arg-type]

@@ -183,6 +183,10 @@ def test_no_split() -> None:
 
 
 class TestWrongInput:
+    def test_trainer(self, xiangqi: VariantSpec, tmp_path: Path) -> None:
+        with pytest.raises(UnknownNameError, match="unknown trainer 'foo'"):
+            prepared(xiangqi, tmp_path / "missing.store", trainer="foo")
+
     def test_way_to_split(self) -> None:
         with pytest.raises(UnknownNameError, match="did you mean 'year'"):
             parse_split("yaer:2008", 0)

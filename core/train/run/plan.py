@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError, SpecError, VariantAIError
+from variant_ai.core.factories import TRAINERS
 from variant_ai.core.nets.interface import (
     NetConfig,
     choose_head,
@@ -228,6 +229,7 @@ def _check(
     workers: Workers,
 ) -> None:
     """Check everything that does not depend on the data. Raises VariantAIError."""
+    TRAINERS.load(request.trainer)
     if batch % micro_batches or batch < 2 * micro_batches:
         what = f"{request.accumulate} parts"
         if workers.world > 1:
