@@ -179,7 +179,6 @@ def command(
         def waiting(generation: int, evaluations: int) -> None:
             log(generation, f"{counted(evaluations, 'evaluation')} so far")
 
-        note(f"{run.path}: {spec.variant}, {counted(settings.positions, 'position')} a generation")
         watcher = Watcher(
             generation=lambda row: (
                 bar.console.print(summary_line(row, settings), markup=False)
@@ -203,6 +202,7 @@ def command(
             supply=None if cluster is None else _cluster_games(cluster, settings, spec, openings),
             openings=openings,
         )
+        note(f"{run.path}: {spec.variant}, {counted(settings.positions, 'position')} a generation")
         before = run.state().generation
         try:
             whole = reinforcement.run()

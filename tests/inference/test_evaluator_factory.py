@@ -329,3 +329,15 @@ def test_nan_and_infinity_are_rejected(small, tmp_path: Path, evaluator: str) ->
     made = make_evaluator(small.spec, path, evaluator=evaluator)
     with pytest.raises(DataError, match=r"nan\.onnx: .*NaN or infinity for 3 of 3 positions"):
         made.evaluate(small.planes[:3])
+
+
+@pytest.mark.parametrize("evaluator", ["auto", "onnx", "torch", "openvino", "uniform"])
+def test_an_unknown_device_is_named(small, evaluator: str) -> None:  # type: ignore[no-untyped-def]
+    log: list[str] = []
+    with pytest.raises(
+        UnknownNameError, match=r"unknown device 'gpu'.*cpu, cuda, cuda:N, tensorrt"
+    ):
+        make_evaluator(
+            small.spec, small.onnx, evaluator=evaluator, device="cpu,gpu", log=log.append
+        )
+    assert not log

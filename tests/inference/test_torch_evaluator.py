@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from variant_ai.core.errors import DataError
+from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.inference import EvaluatorRequest, make_evaluator
 from variant_ai.core.inference.choosing import fastest_evaluator as auto
 from variant_ai.core.spec import builtin_specs, load_spec
@@ -61,6 +61,18 @@ def test_torch_is_asked_where_onnxruntime_has_no_gpu(small, monkeypatch: Any) ->
         assert [(choice.evaluator, choice.device) for choice in found] == [("torch", "cuda")]
     with pytest.raises(DataError, match="no fp16 one beside it"):
         auto._contenders(EvaluatorRequest(small.spec, small.onnx, precision="fp16"))
+
+
+def test_a_missing_gpu_is_an_error_before_anything_is_announced(small, monkeypatch: Any) -> None:  # type: ignore[no-untyped-def]
+    from variant_ai.core.inference.backends import onnx_backend
+
+    monkeypatch.setattr(onnx_backend, "devices", lambda: ["cpu"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    log: list[str] = []
+    for device in ("cuda", "cuda:0,cuda:1"):
+        with pytest.raises(VariantAIError, match="not available here: torch sees no GPU; use cpu"):
+            make_evaluator(small.spec, small.onnx, device=device, log=log.append)
+    assert not log
 
 
 @needs_gpu

@@ -30,6 +30,7 @@ from variant_ai.core.inference.model_file import (
     find_model_file,
 )
 from variant_ai.core.spec import VariantSpec
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +39,24 @@ if TYPE_CHECKING:
     from variant_ai.core.inference.backends.torch_graphs import GraphedNet
 
 PRECISIONS = ("fp32", "bf16", "fp16")
+
+
+def require_device(device: str) -> None:
+    """Raise UnknownNameError for another device than `cpu`, `cuda` and `cuda:N`, VariantAIError if this
+    machine does not have it."""
+    import torch
+
+    if re.fullmatch(r"cpu|cuda(:\d+)?", device) is None:
+        raise UnknownNameError("device of torch", device, ("cpu", "cuda", "cuda:N"))
+    if device == "cpu":
+        return
+    if not torch.cuda.is_available():
+        raise VariantAIError(f"device {device!r} is not available here: torch sees no GPU; use cpu")
+    count = torch.cuda.device_count()
+    if int(device.partition(":")[2] or 0) >= count:
+        raise VariantAIError(
+            f"device {device!r} is not available here: torch sees {counted(count, 'GPU')}"
+        )
 
 
 class TorchEvaluator(Evaluator):
@@ -76,15 +95,7 @@ class TorchEvaluator(Evaluator):
         accepted = PRECISIONS if device.startswith("cuda") else PRECISIONS[:2]
         if self.precision not in accepted:
             raise UnknownNameError(f"precision of torch on {device}", self.precision, accepted)
-        if re.fullmatch(r"cpu|cuda(:\d+)?", device) is None:
-            raise UnknownNameError("device of torch", device, ("cpu", "cuda", "cuda:N"))
-        if device != "cpu" and not torch.cuda.is_available():
-            raise VariantAIError(f"device {device!r} is not available here: torch sees no GPU")
-        count = torch.cuda.device_count()
-        if device != "cpu" and int(device.partition(":")[2] or 0) >= count:
-            raise VariantAIError(
-                f"device {device!r} is not available here: torch sees {count} GPUs"
-            )
+        require_device(device)
         if threads is not None and device == "cpu":
             torch.set_num_threads(threads)
         self.threads = torch.get_num_threads() if device == "cpu" else None

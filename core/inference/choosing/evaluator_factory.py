@@ -12,6 +12,7 @@ The plugin host adds those of plugins to `EVALUATORS` (`core/factories.py`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -128,15 +129,18 @@ def make(name: str, request: EvaluatorRequest, log: Log) -> Evaluator:
         if precision not in PRECISIONS:
             raise UnknownNameError("precision", precision, PRECISIONS)
         request = replace(request, precision=precision)
-    if base == AUTO:
-        from variant_ai.core.inference.choosing.fastest_evaluator import fastest
-
-        return fastest(request, log)
-    if base not in _MAKERS:
+    if base != AUTO and base not in _MAKERS:
         if base in EVALUATORS:
             return EVALUATORS[base](request)
         raise UnknownNameError("evaluator", name, {*NAMES, *EVALUATORS})
     devices = request.device.split(",")
+    for device in devices:
+        if re.fullmatch(r"cpu|(cuda|tensorrt)(:\d+)?", device) is None:
+            raise UnknownNameError("device", device, ("cpu", "cuda", "cuda:N", "tensorrt"))
+    if base == AUTO:
+        from variant_ai.core.inference.choosing.fastest_evaluator import fastest
+
+        return fastest(request, log)
     copies = [replace(request, device=d) for d in devices for _ in range(request.sessions)]
     if len(copies) == 1 or base in WITHOUT_NET:
         return _MAKERS[base](request)

@@ -33,6 +33,7 @@ from variant_ai.core.inference.model_file import (
     read_model_file,
 )
 from variant_ai.core.jit import parallel_compilation
+from variant_ai.core.system.missing_packages import missing_packages_explained
 from variant_ai.core.system.processors import processors
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def fastest(request: EvaluatorRequest, log: Log) -> Evaluator:
 
     contenders, digest = _contenders(request)
     if len(contenders) == 1:
+        if contenders[0].evaluator == "torch":
+            _require_devices_of_torch(request)  # before anything is announced
         log(f"Evaluator: {contenders[0].describe()}, the only one that can run this.")
         return make(contenders[0].evaluator, applied(contenders[0], request), log)
     path = saved_choices.choice_file(
@@ -190,6 +193,14 @@ def _torch_runs(request: EvaluatorRequest, device: str) -> bool:
     """Return True if torch runs on such a device in the requested precision."""
     precisions = {"cpu": (None, "fp32", "bf16"), "cuda": (None, "fp32", "bf16", "fp16")}
     return request.precision in precisions.get(device.partition(":")[0], ())
+
+
+def _require_devices_of_torch(request: EvaluatorRequest) -> None:
+    with missing_packages_explained():
+        from variant_ai.core.inference.backends.torch_backend import require_device
+
+        for device in request.device.split(","):
+            require_device(device)
 
 
 def _cpu_choices(request: EvaluatorRequest, file: ModelFile) -> list[Choice]:
