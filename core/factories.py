@@ -65,14 +65,14 @@ class Factories(Generic[T]):
         self._targets[name] = target
         self._plugins[name] = plugin
 
-    def added(self) -> dict[str, str]:
-        """Name -> target of those that were added as texts: another process, which looks for no
+    def added(self) -> list[tuple[str, str, str]]:
+        """Name, target and plugin of those that were added as texts: another process, which looks for no
         plugins, can register them again."""
-        return {
-            name: target
+        return [
+            (name, target, self._plugins.get(name, ""))
             for name, target in self._targets.items()
             if name not in self.builtin and isinstance(target, str)
-        }
+        ]
 
     def load(self, name: str) -> Callable[..., T]:
         """Import the factory. Raises UnknownNameError, or PluginError if it cannot be imported."""

@@ -17,7 +17,6 @@ import importlib.metadata
 import logging
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,6 +34,7 @@ from variant_ai.core.factories import (
     Factories,
 )
 from variant_ai.core.spec.catalogue import builtin_net, builtin_specs, user_spec_files
+from variant_ai.core.system.child_processes import frames_of
 from variant_ai.plugins.hookspecs import (
     ACCEPTED_VERSIONS,
     API_VERSION,
@@ -232,12 +232,12 @@ class PluginHost:
             for entry in entries
             if (target := getattr(entry, "target", "")) and not self._infos[entry.plugin].own
         }
-        for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
-            package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        for frame in reversed(frames_of(error)):
+            package = frame.module.partition(".")[0]
             if package == "variant_ai":
                 break
             if package in packages:
-                place = f"{frame.f_code.co_filename}:{line}"
+                place = f"{frame.file}:{frame.line}"
                 return f"plugin {packages[package]!r} failed at {place}: {_in_words(error)}"
         return ""
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from processes import PATIENCE, alive, left
+
+from variant_ai.core.system import child_processes
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills processes by POSIX signals")
 
@@ -90,3 +93,19 @@ def test_a_child_started_before_signals_are_heard_is_not_broken_by_them(tmp_path
         [sys.executable, "-c", starter], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "alive\n", "")
+
+
+def test_an_error_in_a_worker_knows_the_frames_of_its_process() -> None:
+    with child_processes.WorkerPool(1) as pool, pytest.raises(statistics.StatisticsError) as caught:
+        pool.submit(statistics.mean, []).result()
+    frames = child_processes.frames_of(caught.value)
+    assert frames[0].module == __name__ and frames[-1].module == "statistics"
+    lines = Path(frames[-1].file).read_text("utf-8").splitlines()
+    assert "raise StatisticsError" in lines[frames[-1].line - 1]
+
+
+def test_an_error_of_the_initializer_is_raised_by_the_tasks() -> None:
+    with child_processes.WorkerPool(1, statistics.mean, ([],)) as pool:
+        for _ in range(2):
+            with pytest.raises(statistics.StatisticsError):
+                pool.submit(os.getpid).result()

@@ -26,9 +26,10 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -141,7 +142,11 @@ def signals_held() -> Iterator[None]:
 
 
 class WorkerPool(ProcessPoolExecutor):
-    """A pool of fresh Python processes that end with this one and leave signals to it."""
+    """A pool of fresh Python processes that end with this one and leave signals to it.
+
+    Errors of a task know the frames of their process (`frames_of`); those of the initializer are raised
+    by the tasks.
+    """
 
     def __init__(
         self, workers: int, initializer: Callable[..., None] | None = None, initargs: Any = ()
@@ -155,7 +160,7 @@ class WorkerPool(ProcessPoolExecutor):
         self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs
     ) -> Future[T]:
         with signals_held():  # a worker may be started here
-            return super().submit(function, *arguments, **named)
+            return super().submit(_work, function, arguments, named)
 
     def kill(self) -> None:
         """End all workers at once; calls in progress raise BrokenProcessPool."""
@@ -163,11 +168,53 @@ class WorkerPool(ProcessPoolExecutor):
             process.kill()
 
 
+class _Worker:
+    """State of a process of a pool."""
+
+    failure: Exception | None = None
+    """Error of the initializer."""
+
+
 def _begin_work(initializer: Callable[..., None] | None, initargs: Any) -> None:
     leave_signals_to_parent(LAST_WORK)
     end_with_parent()
     if initializer is not None:
-        initializer(*initargs)
+        try:
+            initializer(*initargs)
+        except Exception as error:
+            _Worker.failure = error
+
+
+def _work(function: Callable[..., T], arguments: Any, named: dict[str, Any]) -> T:
+    try:
+        if _Worker.failure is not None:
+            raise _Worker.failure
+        return function(*arguments, **named)
+    except Exception as error:
+        with contextlib.suppress(AttributeError):
+            setattr(error, _FRAMES, frames_of(error))
+        raise
+
+
+_FRAMES = "frames_in_worker"
+"""Attribute of an error that was raised in a worker; tracebacks cannot be sent to another process."""
+
+
+class Frame(NamedTuple):
+    """A call that an error passed through."""
+
+    module: str
+    file: str
+    line: int
+
+
+def frames_of(error: BaseException) -> list[Frame]:
+    """Return the frames of an error, the outermost first; those in a worker of `WorkerPool` come last."""
+    own = [
+        Frame(str(frame.f_globals.get("__name__", "")), frame.f_code.co_filename, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    return [*own, *getattr(error, _FRAMES, ())]
 
 
 # --- other people's programs -------------------------------------------------------------------

@@ -127,9 +127,9 @@ def in_child(function: Callable[..., T], *arguments: object) -> T:
             raise
 
 
-def _register(engines: dict[str, str]) -> None:
-    for name, target in engines.items():
-        RULES_ENGINES.register(name, target)
+def _register(engines: list[tuple[str, str, str]]) -> None:
+    for name, target, plugin in engines:
+        RULES_ENGINES.register(name, target, plugin)
 
 
 def _compare(

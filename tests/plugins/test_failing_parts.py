@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from test_broken_plugins import HEAD, environ, installed
 
+from variant_ai.core.spec import builtin_specs
+
 ENTRIES = (
     HEAD
     + """
@@ -30,6 +32,8 @@ def register_searches(): return [
 def register_evaluators(): return [
     EvaluatorEntry('tuple', 'failing_parts:Tuple'), EvaluatorEntry('a@b', 'failing_parts:Tuple')]
 @hookimpl
+def register_rules(): return [RulesEntry('stumbles', 'failing_parts:Stumbles')]
+@hookimpl
 def register_protocols(): return [ProtocolEntry('loud', 'failing_parts:Loud')]
 @hookimpl
 def register_encoders(): return [
@@ -42,6 +46,7 @@ from variant_ai.core.data.read.game_reader import GameReader, RawGame
 from variant_ai.core.engine.protocols.uci import Uci
 from variant_ai.core.inference import UniformEvaluator
 from variant_ai.core.nets import NetworkBuilder, NetSize
+from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.text.notation import Notation
 from variant_ai.core.search.interface import BaseSearch
 
@@ -86,6 +91,10 @@ class Tuple(UniformEvaluator):
         self.is_uniform = False
     def evaluate(self, planes): return 1, 2
 
+class Stumbles(KernelRules):
+    name = 'stumbles'
+    def play(self, position, move): raise ValueError('a bug in play')
+
 class Loud(Uci):
     name = first_word = 'loud'
 """
@@ -100,6 +109,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "failing_leaves.py").write_text("import sys; sys.exit(3)")
     (made / "one.pgn").write_text(GAME)
     (made / "one.broken").write_text("broken\n")
+    spec = builtin_specs()["minixiangqi"].read_text("utf-8")
+    (made / "stumbles.yaml").write_text(spec.replace("rules:\n", "rules:\n  engine: stumbles\n", 1))
+    (made / "many.uci").write_text("startpos moves a2a3\n" * 400)
     return made
 
 
@@ -133,6 +145,15 @@ def test_games_are_read_beside_readers_and_notations_that_fail(folder: Path) -> 
 def test_a_reader_that_breaks_is_named_in_the_list_of_skipped_games(folder: Path) -> None:
     status, printed = run(folder, "import", "one.broken", "-V", "chess", "-o", "broken.store")
     assert "reader failed" in printed, (status, printed)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_rules_that_fail_are_named_in_every_process(folder: Path, workers: str) -> None:
+    words = ("-V", "stumbles.yaml", "-o", f"{workers}.store", "--workers", workers)
+    status, printed = run(folder, "import", "many.uci", *words)
+    assert status == 1
+    assert "Error: plugin 'failing' failed at " in printed
+    assert "failing_parts.py" in printed and "ValueError: a bug in play" in printed
 
 
 @pytest.mark.parametrize("notation", ["raises", "five"])

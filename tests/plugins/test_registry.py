@@ -252,6 +252,7 @@ def test_a_spec_is_played_by_the_engine_of_a_plugin(supplied: tuple[Registry, Pa
     found, path = supplied
     spec = found.variant(str(path))
     assert found.rules(spec).name == "supplied"
+    assert ("supplied", "supplied_rules:Supplied", "outside") in RULES_ENGINES.added()
     assert make_rules(spec).name == "supplied"  # as the core asks, which knows no registry
     encoder = Encoder(spec)
     search = Search(spec, UniformEvaluator(encoder.shape, encoder.actions))
