@@ -131,8 +131,19 @@ def net_options(command: F) -> F:
             metavar="B",
             help="Positions that the net evaluates at once.  [default: 16]",
         ),
-        click.option("--threads", type=COUNT, metavar="N", help="Threads of the evaluator."),
-        click.option("--device", default="cpu", help="Device of the net: cpu, cuda."),
+        click.option(
+            "--threads",
+            type=COUNT,
+            metavar="N",
+            help="Threads of the evaluator.  [default: auto measures which number is the fastest; "
+            "otherwise that of the library]",
+        ),
+        click.option(
+            "--device",
+            default="cpu",
+            metavar="NAME",
+            help="Device of the net: cpu, cuda, cuda:N or tensorrt.",
+        ),
         click.option(
             "--precision",
             metavar="NAME",

@@ -81,8 +81,8 @@ PV_PLIES = 8
     help="Number of moves shown, best first; 0 means all.",
 )
 @notation_option("san")
-@click.option("--svg", type=FILE, help="Draw the position.")
-@click.option("--png", type=FILE, help="Draw the position.")
+@click.option("--svg", type=FILE, help="Draw the position as SVG.")
+@click.option("--png", type=FILE, help="Draw the position as PNG.")
 @click.option(
     "--arrows",
     type=click.IntRange(min=0),
@@ -96,7 +96,7 @@ PV_PLIES = 8
     "-o",
     "--output",
     type=FILE,
-    help="Annotated PGN of the games; compressed if its name ends in .gz, .xz or .zst.",
+    help="Annotated PGN of the games; compressed if its name ends in .gz, .bz2, .xz or .zst.",
 )
 @replace_option
 @json_option

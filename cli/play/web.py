@@ -80,7 +80,9 @@ if TYPE_CHECKING:
     default=4,
     help="Searches of one visitor that run or wait.",
 )
-@click.option("--allow-visitors", "visitors", type=COUNT, default=200, help="Open pages.")
+@click.option(
+    "--allow-visitors", "visitors", type=COUNT, default=200, help="Pages that may be open at once."
+)
 def command(
     port: int,
     host: str,

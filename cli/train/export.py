@@ -63,7 +63,7 @@ BATCH = 64
     "--positions",
     type=COUNT,
     default=2000,
-    help="Number of positions for measuring the loss of accuracy; more than there are repeat some.",
+    help="Number of positions for measuring the loss of accuracy; if there are fewer, some are used again.",
 )
 @click.option(
     "--calibrate",

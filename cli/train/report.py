@@ -86,7 +86,7 @@ def command(
     replace: bool,
     as_json: bool,
 ) -> None:
-    """Draw a run's pictures and write its report, a file that opens without a network.
+    """Draw a run's pictures and write its report, one file that opens offline.
 
     The run, of `train` or of `reinforce`, may still be under way, or be stopped. If its stores are
     missing, the parts that need them are left out. The pictures are also written to `pictures/` in

@@ -62,7 +62,7 @@ def command(
     """Count the sequences of legal moves of a given length.
 
     The counts of many positions are known, so this tests the move rules and measures their speed.
-    The kernel makes millions of positions a second, Fairy-Stockfish's Python module hundreds.
+    The kernel makes millions of positions a second, Fairy-Stockfish's Python module a few thousand.
     """
     from variant_ai.core.rules import RULES_ENGINES
     from variant_ai.plugins import registry

@@ -220,7 +220,7 @@ class Cluster(Section):
     """Players on a Ray cluster (`--ray`)."""
 
     players: int | None = Field(default=None, ge=1)
-    """Number of players; by default as many as there are processors for, and more when machines join."""
+    """Number of players on a cluster; by default as many as there are processors for, and more when machines join."""
     player_cpus: float = Field(default=1.0, gt=0)
     """Processors of a player."""
     player_gpus: float = Field(default=0.0, ge=0)

@@ -128,6 +128,19 @@ def test_every_option_is_explained() -> None:
                 assert parameter.help, f"{words} {parameter.opts[0]} is not explained"
 
 
+def test_no_two_options_of_a_command_are_explained_alike() -> None:
+    for words, command in every_command():
+        helps = [one.help for one in command.params if isinstance(one, click.Option)]
+        assert len(set(helps)) == len(helps), words
+
+
+def test_options_of_an_evaluator_name_devices_and_defaults() -> None:
+    command = dict(every_command())["bench"]
+    helps = {one.opts[-1]: one.help for one in command.params if isinstance(one, click.Option)}
+    assert "cuda:N or tensorrt" in helps["--device"]
+    assert "[default:" in helps["--threads"]
+
+
 def test_every_number_has_a_range() -> None:
     found = {
         f"{words} {parameter.opts[0]}"

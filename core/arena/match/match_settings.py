@@ -97,7 +97,7 @@ class MatchSettings(MoveLimits):
     margin: float = Field(default=0.05, ge=0, allow_inf_nan=False)
     """Tolerated overtime in seconds."""
     think: float = Field(default=60.0, gt=0, le=LONGEST_WAIT)
-    """Seconds for a move of a program without a time limit."""
+    """Greatest number of seconds for a move of a program that has no time limit."""
     max_plies: int = Field(default=600, ge=1)
     """A game of this length in plies is a draw."""
     resign: str | None = None

@@ -199,7 +199,13 @@ class TrainRequest(Recipe, DataChoice):
         ge=0,
     )
 
-    epochs: float | None = _option("--epochs", None, "passes over the data", gt=0)
+    epochs: float | None = _option(
+        "--epochs",
+        None,
+        "passes over the data",
+        usual="the variant's, without --steps and --minutes",
+        gt=0,
+    )
     steps: int | None = _option("--steps", None, "steps of the optimiser", ge=1)
     minutes: float | None = _option(
         "--minutes",
@@ -239,7 +245,13 @@ class TrainRequest(Recipe, DataChoice):
         "auto",
         "number format of the tower; auto takes bf16 where the hardware multiplies it",
     )
-    threads: int | None = _option("--threads", None, "threads on the CPU", ge=1)
+    threads: int | None = _option(
+        "--threads",
+        None,
+        "threads on the CPU",
+        usual="one for each core; with --minutes only one, if that is faster",
+        ge=1,
+    )
 
     start_from: Path | None = _option(
         "--from RUN|CHECKPOINT|ONNX|packaged",
@@ -252,7 +264,12 @@ class TrainRequest(Recipe, DataChoice):
         True,
         "the net sees counts as they are, not divided by the spec's maxima",
     )
-    net: str | None = _option("--net NAME", None, "network (`variant-ai nets`)")
+    net: str | None = _option(
+        "--net NAME",
+        None,
+        "network (`variant-ai nets`)",
+        usual="risev2-mobile on a GPU, risev2-mobile-small of 5 blocks and 64 channels on a CPU",
+    )
     head: str | None = _option("--head map|flat", None, "policy head", usual="the net's first")
     size: Mapping[str, Any] = {}
     """Options of the net: blocks, channels and others of its builder."""
