@@ -232,7 +232,16 @@ def measure(
 
 
 def compare_with_evaluator(given: argparse.Namespace) -> None:
-    head = ("net", "evaluator", "games", "visits/s", "visits/eval", "bare us", "inside us", "tree us")
+    head = (
+        "net",
+        "evaluator",
+        "games",
+        "visits/s",
+        "visits/eval",
+        "bare us",
+        "inside us",
+        "tree us",
+    )
     print(f"{'variant':<12}" + "".join(f"{word:>13}" for word in (*head, "share", "gain")))
     with tempfile.TemporaryDirectory() as folder:
         for name in given.variants:
