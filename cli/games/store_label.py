@@ -11,7 +11,13 @@ import click
 from variant_ai.cli.common.console import note, print_json, print_table, progress
 from variant_ai.cli.common.ending import fail
 from variant_ai.cli.common.model_options import ModelCommand
-from variant_ai.cli.common.options import examples, json_option, replace_option, require_new
+from variant_ai.cli.common.options import (
+    examples,
+    json_option,
+    replace_option,
+    require_new,
+    require_no_input,
+)
 from variant_ai.cli.common.store_options import (
     command_digest,
     new_store_option,
@@ -95,6 +101,7 @@ def label(
     from variant_ai.plugins import registry
 
     settings = checked(LabelSettings, given, "label")
+    require_no_input(output, [path])
     store = open_store(path)
     if not len(store):
         fail(f"{path} has no games")
@@ -106,7 +113,7 @@ def label(
     deciding = (store.content_hash, engine, name, digest, settings.model_dump_json())
     run = command_digest(deciding)
     if find_interruption(output, run) is None:
-        require_new(output, replace, [path])
+        require_new(output, replace)
     writer = StoreWriter(
         output,
         store.spec,

@@ -30,8 +30,8 @@ class InputEncoder(ABC):
     Row 0 is the first rank of the side to move, and the planes show its pieces and those of the
     opponent: colours appear only in planes that encode them.
 
-    The search gives positions that differ only in counters, repetitions or last moves one node, and
-    the sampler counts no repetitions, unless the spec's list `input:` has a plane for them. An encoder
+    The search gives positions that differ only in counters, repetitions or last moves one node, self-play
+    one evaluation, and the sampler counts no repetitions, unless the spec's list `input:` has a plane for them. An encoder
     that uses them must leave that plane in the list.
     """
 
