@@ -58,6 +58,7 @@ test: $(READY)
 nightly: $(READY)
 	$(BIN)/python -m pytest -m nightly $(ARGS)
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q tests/rules tests/perft tests/encoding tests/data tests/search
+	$(BIN)/python benchmarks/agreement.py --share 0.02
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """The kernel against Fairy-Stockfish at full length, every spec that both can play.
 
-    python benchmarks/agreement.py --share 0.02                    # as in CI
+    python benchmarks/agreement.py --share 0.005                   # as in CI
     python benchmarks/agreement.py --jobs 2 --keep pieces.jsonl -o docs/agreement.md   # the full run
     python benchmarks/agreement.py --fairy --jobs 2 -o docs/agreement.md   # the engine fairy
 
