@@ -21,6 +21,7 @@ from variant_ai.core.arena.games.openings import played_out, sampled_from_store
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.inference.packaged_nets import first_file
+from variant_ai.core.search.forest.forest_arrays import SEARCHING
 from variant_ai.core.search.forest.forest_search import ForestSearch, ForestSettings
 from variant_ai.core.search.forest.position_searches import analyse_many
 from variant_ai.core.search.settings import SearchParams
@@ -78,8 +79,8 @@ def main() -> None:
         for first in range(0, len(games), AT_ONCE):
             for tree, game in enumerate(games[first : first + AT_ONCE]):
                 searches.start(tree, game, first + tree, first + tree, moves=1)
-            while searches.step():
-                pass
+            while (searches.states == SEARCHING).any():
+                searches.step()
             for one in searches.entries():
                 found[one.game] = one.root_value
         usable = open_ones & (np.abs(found) < 1)

@@ -8,8 +8,8 @@
 
 The player and the evaluator alone, on the player's own planes, take turns in one process, which is bound to
 one core. Processor time in microseconds: `bare`, an evaluation alone; `inside`, one inside the player; `tree`,
-what else the player does for a visit (goal: 12). `visits/eval`: visits for each evaluation; it is above 1
-because the player keeps evaluations that other searches need again. `share` is the evaluations of the player
+what else the player does for a visit. `visits/eval`: visits for each evaluation; with `--no-cache`, when the
+player keeps no evaluations for other searches, only visits to ends of games and the like need none. `share` is the evaluations of the player
 as part of the evaluator's (goal: 0.9, if an evaluation costs ten times as much as its visits), `gain` its
 visits against evaluations of the evaluator. `visits/s` is by wall time.
 
@@ -40,6 +40,7 @@ from variant_ai.core.inference.backends import openvino_backend as ov
 from variant_ai.core.inference.packaged_nets import first_file
 from variant_ai.core.reinforce.games.self_play import SelfPlay
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings, SearchChoice
+from variant_ai.core.search.forest.evaluation_cache import new_cache
 from variant_ai.core.spec import VariantSpec, encoding_hash
 from variant_ai.plugins import registry
 
@@ -93,8 +94,10 @@ class Watched(Evaluator):
         seconds: float,
         rounds: int,
         pause: Callable[[NDArray[np.float32]], None],
+        warm: Callable[[], None],
     ) -> None:
-        """seconds: of a turn. pause: gives the others a turn; it gets planes to evaluate."""
+        """seconds: of a turn. pause: gives the others a turn; it gets planes to evaluate. warm: called
+        once, when the warm-up is over."""
         self.evaluator = evaluator
         self.name, self.info = evaluator.name, evaluator.info
         self.planes_shape, self.actions = evaluator.planes_shape, evaluator.actions
@@ -102,6 +105,7 @@ class Watched(Evaluator):
         self.left = rounds + WARM_UP
         self.warm_up = WARM_UP
         self.pause = pause
+        self.warm = warm
         self.player = Turns()
         self.inside = Turns()
         """The evaluations of the player."""
@@ -118,6 +122,8 @@ class Watched(Evaluator):
             self.left -= 1
             if self.warm_up:
                 self.warm_up -= 1
+                if not self.warm_up:
+                    self.warm()
             else:
                 self.player.add(self._count, wall, processor)
                 self.inside.add(self._count, self._inside, self._inside)
@@ -221,14 +227,22 @@ def measure(
         search=SearchChoice(nodes=given.nodes, considered=min(16, given.nodes)),
     )
     with evaluator:
-        watched = Watched(evaluator, given.seconds, given.rounds, pause)
+        before = [0, 0]
+        watched = Watched(evaluator, given.seconds, given.rounds, pause, lambda: count(before))
         playing = SelfPlay(spec, watched, settings, generation=0)
+        if given.no_cache:
+            playing._forest.cache = new_cache(1, 0)
+
+        def count(into: list[int]) -> None:
+            into[:] = playing.visits, playing.evaluations
+
         try:
             for _ in playing.finished():
                 pass
         except FinishedError:
             pass
-    return Row(watched.player, watched.inside, bare, playing.visits / max(playing.evaluations, 1))
+    visits, evaluations = playing.visits - before[0], playing.evaluations - before[1]
+    return Row(watched.player, watched.inside, bare, visits / max(evaluations, 1))
 
 
 def compare_with_evaluator(given: argparse.Namespace) -> None:
@@ -317,6 +331,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="turns of each that count")
     parser.add_argument("--core", type=int, default=1, help="number of the core; -1: any")
     parser.add_argument("--peer", choices=["pgx"])
+    parser.add_argument("--no-cache", action="store_true", help="evaluate every position")
     given = parser.parse_args()
     if given.core >= 0 and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {given.core})

@@ -191,8 +191,9 @@ def _work(function: Callable[..., T], arguments: Any, named: dict[str, Any]) -> 
             raise _Worker.failure
         return function(*arguments, **named)
     except Exception as error:
-        with contextlib.suppress(AttributeError):
-            setattr(error, _FRAMES, frames_of(error))
+        if not hasattr(error, _FRAMES):  # an initializer's error is raised by every task
+            with contextlib.suppress(AttributeError):
+                setattr(error, _FRAMES, frames_of(error))
         raise
 
 

@@ -151,7 +151,8 @@ class Turn:
     grace: float
     """Further seconds after which it counts as hung."""
     hurried: threading.Event = field(default_factory=threading.Event)
-    """Once it is set, from any thread, the player answers soon with the best move so far."""
+    """Once it is set, from any thread, a program, and a net that plays without a clock, answer soon with the
+    best move so far."""
 
     @property
     def clock(self) -> PlayerClock:

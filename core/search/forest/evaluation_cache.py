@@ -59,7 +59,8 @@ def new_cache(positions: int = POSITIONS, moves: int = MOVES) -> EvaluationCache
 
 def clear_cache(cache: EvaluationCache) -> None:
     """Remove all entries: for another net."""
-    cache.entries["count"] = 0
+    if cache.written[0]:  # an unused cache takes no memory
+        cache.entries["count"] = 0
 
 
 @borrowing

@@ -203,7 +203,7 @@ class ForestSearch(SharedBatches):
                 self.forest,
                 self._batch,
                 self._scratch,
-                self._cache,
+                self.cache,
                 self._owners,
             )
         )

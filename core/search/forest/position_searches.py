@@ -163,7 +163,7 @@ class PositionSearches(SharedBatches):
             f,
             self._batch,
             self._scratch,
-            self._cache,
+            self.cache,
             self._owners,
             self._progress,
         ):

@@ -45,7 +45,8 @@ class SharedBatches:
         if not is_compiled(known):
             raise DataError(f"{spec.variant} has rules that are not compiled")
         self.rules = known
-        self._cache = new_cache() if cache is None else cache
+        self.cache = new_cache() if cache is None else cache
+        """Evaluations of the present net."""
         self.set_evaluator(evaluator)
         self.trees = trees
         self.evaluations = 0
@@ -57,7 +58,7 @@ class SharedBatches:
     def set_evaluator(self, evaluator: Evaluator) -> None:
         """Evaluate with another net of the same shape from now on; searches go on. Raises DataError."""
         check_shape(self.encoder, evaluator)
-        clear_cache(self._cache)
+        clear_cache(self.cache)
         self.evaluator = evaluator
 
     def _begin(self, tree: int, game: Game) -> None:
@@ -86,7 +87,7 @@ class SharedBatches:
                 self.forest,
                 self._batch,
                 self._scratch,
-                self._cache,
+                self.cache,
                 np.int64(rows),
                 self._owners,
                 np.ascontiguousarray(out.value),
