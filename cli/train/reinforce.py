@@ -278,8 +278,8 @@ def _cluster_games(
     setup = PlayerSetup(
         spec.model_dump_json(by_alias=True, exclude_defaults=True),
         settings.model_copy(update={"threads": threads, "device": device}),
-        openings,
-        registered_rules,
+        openings=openings,
+        make_rules=registered_rules,
     )
     return lambda done: ClusterGames(ray, setup, done, spec.variant, report=note)
 

@@ -103,7 +103,9 @@ def test_players_and_nodes_come_and_go(cluster: Any, tmp_path: Path) -> None:
         cluster={"seconds": 0.3, "learner_cpus": 0},  # a player on each processor
     )
     setup = PlayerSetup(
-        spec.model_dump_json(by_alias=True, exclude_defaults=True), settings, registered_rules
+        spec.model_dump_json(by_alias=True, exclude_defaults=True),
+        settings,
+        make_rules=registered_rules,
     )
     supplies: list[Watched] = []
     rows: list[dict[str, Any]] = []

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from variant_ai.core.arena.games.openings import Opening
@@ -30,6 +30,7 @@ class PlayerSetup:
     spec: str
     """The spec as JSON, so that the machine need not have its file."""
     settings: ReinforceSettings
+    _: KW_ONLY
     openings: tuple[Opening, ...] = ()
     make_rules: Callable[[VariantSpec], Rules] = make_usual_rules
     """Makes the rules; also where nets and evaluators of plugins are made known on that machine."""
