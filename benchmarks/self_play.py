@@ -7,11 +7,16 @@
     python benchmarks/self_play.py --evaluators openvino@int8 onnx@fp32
 
 The player and the evaluator alone, on the player's own planes, take turns in one process, which is bound to
-one core. Processor time in microseconds: `bare`, an evaluation alone; `inside`, one inside the player; `tree`,
-what else the player does for a visit. `visits/eval`: visits for each evaluation; with `--no-cache`, when the
-player keeps no evaluations for other searches, only visits to ends of games and the like need none. `share` is the evaluations of the player
-as part of the evaluator's (goal: 0.9, if an evaluation costs ten times as much as its visits), `gain` its
-visits against evaluations of the evaluator. `visits/s` is by wall time.
+one core. Columns:
+
+    visits/s      visits of the player, by wall time
+    visits/eval   visits for each evaluation; with `--no-cache` the player evaluates every position again
+    bare us       processor time of an evaluation by the evaluator alone, in microseconds
+    inside us     the same inside the player
+    tree us       processor time of a visit without evaluations
+    share         evaluations of the player for each one of the evaluator (goal: 0.9, if an evaluation costs
+                  ten times as much as its visits)
+    gain          visits of the player for each evaluation of the evaluator
 
 With `--peer pgx` the same game is played by pgx (rules) and mctx (search) in the same process, in turns: the
 same number of simulations and a net of the same layers in fp32, games at once as each is fastest. It needs
@@ -221,21 +226,22 @@ def measure(
         bare.add(turn.positions, turn.wall, turn.processor)
         others()
 
+    before = 0, 0
+
+    def warm() -> None:
+        nonlocal before
+        before = playing.visits, playing.evaluations
+
     settings = ReinforceSettings(
         variant=spec.variant,
         games_at_once=games,
         search=SearchChoice(nodes=given.nodes, considered=min(16, given.nodes)),
     )
     with evaluator:
-        before = [0, 0]
-        watched = Watched(evaluator, given.seconds, given.rounds, pause, lambda: count(before))
+        watched = Watched(evaluator, given.seconds, given.rounds, pause, warm)
         playing = SelfPlay(spec, watched, settings, generation=0)
         if given.no_cache:
             playing._forest.cache = new_cache(1, 0)
-
-        def count(into: list[int]) -> None:
-            into[:] = playing.visits, playing.evaluations
-
         try:
             for _ in playing.finished():
                 pass
@@ -263,7 +269,10 @@ def compare_with_evaluator(given: argparse.Namespace) -> None:
             for size in given.nets:
                 path = Path(folder) / f"{spec.variant}-{size}.onnx"
                 if size == PACKAGED:
-                    path = first_file(registry().net_paths(spec)) or path
+                    packaged = first_file(registry().net_paths(spec))
+                    if packaged is None:
+                        raise VariantAIError(f"{spec.variant} comes without a net")
+                    path = packaged
                 else:
                     write_net(spec, size, path)
                 for contender in given.evaluators:

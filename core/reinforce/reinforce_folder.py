@@ -15,7 +15,7 @@
 
 The folder is a run directory of `variant-ai train` as well: `config.json`, `checkpoints/`,
 `metrics.jsonl` and `model.onnx` (the newest net, and `model-int8.onnx` if the run plays in int8) are the
-learner's, so that the folder is accepted wherever a net is asked for.
+learner's, so that commands accept the folder as a net.
 """
 
 from __future__ import annotations
