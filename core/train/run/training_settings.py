@@ -268,7 +268,7 @@ class TrainRequest(Recipe, DataChoice):
         "--net NAME",
         None,
         "network (`variant-ai nets`)",
-        usual="risev2-mobile, on a CPU a small one",
+        usual="with --data risev2-mobile, on a CPU a smaller one",
     )
     head: str | None = _option("--head map|flat", None, "policy head", usual="the net's first")
     size: Mapping[str, Any] = {}
