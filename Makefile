@@ -19,7 +19,7 @@ help:
 	@echo "make engine                  set up .venv for playing alone: without PyTorch, a third of the size"
 	@echo "make train VARIANT=xiangqi   train on the games that come with the variant"
 	@echo "make test                    run the tests"
-	@echo "make nightly                 run the tests that take a minute or more each"
+	@echo "make nightly                 run the long tests that make test leaves out"
 	@echo "make lint                    ruff and mypy, as in continuous integration"
 	@echo "make check                   lint, test and the wheel"
 	@echo "make wheel                   build the wheel and test it in a clean environment"

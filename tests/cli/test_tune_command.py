@@ -82,6 +82,7 @@ def test_a_winner_is_tested_and_its_words_are_for_a_spec(
     assert candidate["search"] == pasted["search"] and "search" not in present
 
 
+@pytest.mark.nightly
 def test_a_test_that_was_interrupted_has_no_verdict(
     tmp_path: Path, base: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_test_that_was_interrupted_has_no_verdict(
     assert "not finished" in done.stdout and "undecided" not in done.stdout
 
 
+@pytest.mark.nightly
 def test_words_that_are_no_better_are_not_to_be_pasted(
     tmp_path: Path, base: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,7 +51,7 @@ def now(all_of_them: list[Any], *names: str) -> list[Any]:
     return [pytest.param(*row, marks=marks[row[0] in names], id=row[0]) for row in rows]
 
 
-@pytest.mark.parametrize("name", now(SHIPPED, "dobutsu", "minixiangqi", "crazyhouse"))
+@pytest.mark.parametrize("name", now(SHIPPED, "minixiangqi", "crazyhouse"))
 def test_shipped_specs_are_found_again(name: str) -> None:
     found = derive(name, positions=40)
     assert found.engine == "kernel", found.why_fairy or found.failure
@@ -74,7 +74,7 @@ def test_shipped_specs_are_found_again(name: str) -> None:
             ours, theirs = shipped.play(ours, moves[text]), derived.play(theirs, same[text])
 
 
-@pytest.mark.parametrize("name", now(OTHERS, "losalamos", "hoppelpoppel"))
+@pytest.mark.parametrize("name", now(OTHERS, "hoppelpoppel"))
 def test_other_variants_run_in_the_kernel(name: str) -> None:
     found = derive(name, positions=40)
     assert found.engine == "kernel", found.why_fairy or found.failure
@@ -154,6 +154,7 @@ def test_castling_from_any_files_is_left_to_the_engine() -> None:
     assert (drafted.rules.engine, drafted.rules.shuffle) == ("fairy", "none")
 
 
+@pytest.mark.nightly
 def test_pieces_from_another_board_may_be_dropped() -> None:
     """Bughouse: the pieces that the partner has captured come by FEN."""
     found = derive("bughouse", positions=40)
@@ -239,6 +240,7 @@ def test_a_variant_of_an_ini_file_is_derived(tmp_path: Path) -> None:
     assert check_rules(slow, 10, seed=3).agrees
 
 
+@pytest.mark.nightly
 def test_short_slides_that_only_capture_keep_their_length_on_even_boards(tmp_path: Path) -> None:
     """From no square can they go one step more in all directions."""
     ini = tmp_path / "w.ini"
@@ -282,7 +284,8 @@ nFoldRule = {fold}
 """
 
 
-@pytest.mark.parametrize("fold", [3, pytest.param(4, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("fold", [3, 4])
 def test_repetitions_are_counted_though_no_piece_can_go_back_at_once(
     fold: int, tmp_path: Path
 ) -> None:
@@ -294,6 +297,7 @@ def test_repetitions_are_counted_though_no_piece_can_go_back_at_once(
     assert not [note for note in found.notes if "fold" in note]
 
 
+@pytest.mark.nightly
 def test_a_variant_without_repetition_differs(tmp_path: Path) -> None:
     (tmp_path / "mine.ini").write_text(FOLD_INI.format(fold=0), encoding="utf-8")
     found = derive("hussars", ini=tmp_path / "mine.ini", positions=20)
