@@ -155,7 +155,7 @@ class Learning(Section):
             "value_hidden": 64,
         }
     )
-    """Options of the network; those of `net` that are missing have their defaults."""
+    """Options of the network; those that are missing have the defaults of `net` (a tower: 19 × 256)."""
     optimiser: str = "adamw"
     """Optimiser by name, as `variant-ai train --optimiser` takes it."""
     lr: float = Field(default=2e-3, gt=0)

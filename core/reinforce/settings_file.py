@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 
 from variant_ai.core.errors import DataError, SettingError, SpecError, closest
-from variant_ai.core.reinforce.reinforce_settings import CHANGEABLE, ReinforceSettings
+from variant_ai.core.reinforce.reinforce_settings import CHANGEABLE, Learning, ReinforceSettings
 from variant_ai.core.spec.files.yaml_reader import (
     load_yaml,
     location_of,
@@ -74,9 +74,15 @@ def settings_text(settings: ReinforceSettings) -> str:
 
 
 def set_word(words: dict[str, Any], name: str, value: Any) -> None:
-    """Set a word by its dotted name, e.g. `search.nodes`. Raises SettingError for a name that leads
-    through a word without words of its own."""
+    """Set a word by its dotted name, e.g. `search.nodes`. The other options of the default network keep
+    their values when one of `learning.size` is set.
+
+    Raises SettingError for a name that leads through a word without words of its own."""
     *sections, last = name.split(".")
+    if sections == ["learning", "size"]:
+        learning, default = words.setdefault("learning", {}), Learning()
+        if isinstance(learning, dict) and learning.get("net", default.net) == default.net:
+            learning.setdefault("size", default.size)
     for section in sections:
         words = words.setdefault(section, {})
         if not isinstance(words, dict):

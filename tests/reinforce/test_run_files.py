@@ -18,6 +18,7 @@ from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.reinforce.games.game_journal import PLAYER, GameJournal
 from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
+from variant_ai.core.reinforce.reinforce_settings import Learning
 from variant_ai.core.reinforce.reinforcement import Reinforcement
 from variant_ai.core.reinforce.settings_file import (
     changed,
@@ -296,7 +297,13 @@ def test_words_of_options_are_set_by_their_dotted_names() -> None:
     settings = make_settings(words)
     assert (settings.search.kind, settings.search.nodes) == ("puct", 32)
     assert settings.minutes == 1.5 and settings.variety.resign_below is None
-    assert settings.learning.size == {"blocks": 4}
+    assert settings.learning.size == Learning().size | {"blocks": 4}
+
+
+def test_one_option_of_another_network_leaves_its_others_alone() -> None:
+    words: dict[str, Any] = {"variant": VARIANT, "learning": {"net": "risev2-mobile"}}
+    set_word(words, *parse_word("learning.size.blocks=4"))
+    assert make_settings(words).learning.size == {"blocks": 4}
 
 
 @pytest.mark.parametrize("text", ["search.nodes", "=3", " =3", "a=[", ""])
