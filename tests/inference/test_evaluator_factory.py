@@ -211,6 +211,15 @@ def test_int8_must_be_much_faster(small, pair, monkeypatch, gain: float, chosen:
     assert any("openvino int8, 1 thread: it runs in fp32" in line for line in log)
 
 
+def test_int8_is_the_guess_while_kernels_are_compiled(small, pair, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    pytest.importorskip("openvino")
+    backend = "variant_ai.core.inference.backends.openvino_backend"
+    monkeypatch.setattr(f"{backend}.has_bf16", lambda: False)
+    monkeypatch.setattr(auto.parallel_compilation, "is_under_way", lambda: True)
+    made = make_evaluator(small.spec, pair, threads=1)
+    assert (made.name, made.precision) == ("openvino", "int8")
+
+
 def test_auto_takes_a_run_directory(small, measured) -> None:  # type: ignore[no-untyped-def]
     assert make_evaluator(small.spec, small.run).name == "onnx"
     checkpoint = small.run / "checkpoints" / "step-00000007"

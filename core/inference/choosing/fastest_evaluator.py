@@ -90,13 +90,14 @@ def fastest(request: EvaluatorRequest, log: Log) -> Evaluator:
 
 
 def _likely(contenders: list[Choice]) -> Choice:
-    """The most frequent result of measurements: OpenVINO, on few processors with a session for
-    each."""
+    """The most frequent result of measurements: OpenVINO, in int8 where the net has such a file, on few
+    processors with a session for each."""
 
-    def rank(choice: Choice) -> tuple[bool, bool, int]:
+    def rank(choice: Choice) -> tuple[bool, bool, bool, int]:
         shared = choice.sessions > 1
         few = processors() <= FEW_PROCESSORS
-        return choice.evaluator == "openvino", shared == few, choice.threads or 0
+        reduced = choice.precision == "int8"
+        return choice.evaluator == "openvino", reduced, shared == few, choice.threads or 0
 
     return max(contenders, key=rank)
 
