@@ -2,7 +2,7 @@
 
     python benchmarks/agreement.py --share 0.005                   # as in CI
     python benchmarks/agreement.py --jobs 2 --keep pieces.jsonl -o docs/agreement.md   # the full run
-    python benchmarks/agreement.py --fairy --jobs 2 -o docs/agreement.md   # the engine fairy
+    python benchmarks/agreement.py --fairy --jobs 2 -o docs/agreement-fairy.md   # the engine fairy
 
 A full run compares 200,000 positions of crazyhouse and xiangqi and 20,000 of every other spec: legal
 moves, check, FEN and key, and the winner in positions without a legal move. Games are also played to

@@ -54,6 +54,11 @@ def write(found: Sequence[Derivation], positions: int) -> str:
         f"and FENs of {positions} positions of random games, and the ends of more games, agree with "
         "Fairy-Stockfish.",
         "",
+        "`engine: fairy` plays a variant through Fairy-Stockfish, at some 300 positions a second of a "
+        "search. *Why not the kernel*: words that it does not have, a mistake in the draft, or the first "
+        "position in which the kernel differs (FEN, or the moves that led there). *Not found*: words that "
+        "asking did not decide; the draft marks them with NOT FOUND.",
+        "",
         "| variant | engine | why not the kernel | not found |",
         "| --- | --- | --- | --- |",
     ]

@@ -67,7 +67,9 @@ GROUPS = {
         "import": Own("games.import_games", "Read games from files into a game store."),
         "data": Own("games.fetch_lichess", "Fetch published games into game stores."),
         "generate": Own("games.generate", "Let a net or an engine play itself into a game store."),
-        "store": Own("games.store", "Show, filter, merge, split, export or verify game stores."),
+        "store": Own(
+            "games.store", "Show, filter, merge, split, label, export or verify game stores."
+        ),
         "stats": Own("games.stats", "Describe the games of a store."),
     },
     "Training": {
@@ -78,12 +80,12 @@ GROUPS = {
         "evaluate": Own("train.evaluate", "Measure networks on the games of a store."),
         "report": Own("train.report", "Draw a run's pictures and write its report."),
         "export": Own("train.export", "Write a network as an ONNX file."),
-        "nets": Own("train.nets", "List the networks that can be trained."),
+        "nets": Own("train.nets", "List the networks that can be trained; adopt or widen one."),
     },
     "Matches": {
         "match": Own("match.match", "Let engines and nets play matches, with tables and PGN."),
         "tune": Own("match.tune", "Find better search settings by matches."),
-        "openings": Own("match.openings", "Sample opening lines from the policy of a net."),
+        "openings": Own("match.openings", "Sample opening lines from a net or a Polyglot book."),
     },
     "This installation": {
         "doctor": Own("host.doctor", "Check this installation and suggest what to do."),

@@ -117,7 +117,7 @@ def net_options(command: F) -> F:
             "--model",
             type=NetPath(),
             metavar="FILE",
-            help="ONNX file of the net, or a run.  [default: packaged, the net of the variant]",
+            help="ONNX file of the net, or a run.  [default: packaged, the net of the variant; without one the pieces are counted]",
         ),
         click.option(
             "--evaluator",
