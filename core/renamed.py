@@ -108,7 +108,7 @@ _MOVED = (
     (
         "core.draw",
         "core.draw",
-        "figures=shapes ground=background pieces=piece_images png=svg text=terminal",
+        "figures=piece_images shapes=piece_images ground=board background=board pieces=piece_images png=svg text=terminal",
     ),
     (
         "core.train",

@@ -2,10 +2,8 @@
 
 | module | content |
 | --- | --- |
-| `layout` | coordinates of squares, hands and labels in a picture |
-| `background` | the empty board |
-| `shapes` | figures and characters as paths |
-| `piece_images` | one piece |
+| `board` | the empty board; coordinates of squares, hands and labels in a picture |
+| `piece_images` | one piece; figures and characters as paths |
 | `svg` | a position with last move, arrows, hands and coordinates, as SVG and PNG |
 | `terminal` | a position for terminals |
 """

@@ -1,6 +1,6 @@
 """A position as SVG or PNG: board, hands, last move, arrows, coordinates.
 
-Figures and characters in `shapes.py` are paths and look the same everywhere; letters, numbers and
+Figures and characters in `piece_images.py` are paths and look the same everywhere; letters, numbers and
 other signs are text in the viewer's font.
 """
 
@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from variant_ai.core.draw.background import FONT, LABEL, board_background, coordinates
-from variant_ai.core.draw.layout import CELL, Layout
+from variant_ai.core.draw.board import CELL, FONT, LABEL, Layout, board_background, coordinates
 from variant_ai.core.draw.piece_images import piece
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.rules.pieces import PieceTypes

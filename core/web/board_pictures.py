@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from variant_ai.core.draw.background import board_background
-from variant_ai.core.draw.layout import CELL, Layout
-from variant_ai.core.draw.piece_images import piece
-from variant_ai.core.draw.shapes import FIGURE_OF_NAME
+from variant_ai.core.draw.board import CELL, Layout, board_background
+from variant_ai.core.draw.piece_images import FIGURE_OF_NAME, piece
 from variant_ai.core.errors import UnknownNameError
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.spec.schema import Drawing, VariantSpec

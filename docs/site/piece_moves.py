@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from variant_ai.core.draw.background import DARK, FRAME, LIGHT
-from variant_ai.core.draw.layout import CELL
+from variant_ai.core.draw.board import CELL, DARK, FRAME, LIGHT
 from variant_ai.core.draw.piece_images import piece
 from variant_ai.core.rules.pieces import PieceType
 from variant_ai.core.spec.betza import Movement, Step, parse_betza

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from variant_ai.core.draw.layout import CELL
+from variant_ai.core.draw.board import CELL
 from variant_ai.core.rules.pieces import PieceTypes
 from variant_ai.core.spec import builtin_specs, load_spec
 

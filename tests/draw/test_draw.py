@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from variant_ai.core.draw import Arrow, board_svg, board_text, png_bytes
-from variant_ai.core.draw.background import FRAME
-from variant_ai.core.draw.layout import CELL, Layout
-from variant_ai.core.draw.shapes import FIGURES, strokes
+from variant_ai.core.draw.board import CELL, FRAME, Layout
+from variant_ai.core.draw.piece_images import FIGURES, strokes
 from variant_ai.core.errors import SpecError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.draw import Arrow, board_svg, png_bytes
-from variant_ai.core.draw.layout import Layout
+from variant_ai.core.draw.board import Layout
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.spec.schema import VariantSpec
