@@ -24,8 +24,8 @@ from variant_ai.core.inference.packaged_nets import first_file
 from variant_ai.core.search.forest.forest_arrays import SEARCHING
 from variant_ai.core.search.forest.forest_search import ForestSearch, ForestSettings
 from variant_ai.core.search.forest.position_searches import analyse_many
+from variant_ai.core.search.net_view import encoder_and_rules, with_last_moves
 from variant_ai.core.search.settings import SearchParams
-from variant_ai.core.search.tree_factory import encoder_and_rules, with_last_moves
 from variant_ai.plugins import registry
 
 AT_ONCE = 64

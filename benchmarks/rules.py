@@ -32,11 +32,10 @@ from variant_ai.cli.common.ending import run_script
 from variant_ai.core.jit import Number, njit
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
-from variant_ai.core.rules.kernel.move_lists import MoveLists, new_moves
 from variant_ai.core.rules.kernel.movegen import legal_moves_into, new_work
 from variant_ai.core.rules.kernel.perft import count_in_kernel
 from variant_ai.core.rules.kernel.play_move import play_into, replay_into
-from variant_ai.core.rules.kernel.table_layout import Tables
+from variant_ai.core.rules.kernel.table_layout import MoveLists, Tables, new_moves
 from variant_ai.core.rules.position import Position, new_position
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.system.cache_folders import FOLDER_VARIABLE

@@ -49,7 +49,7 @@ _MOVED = (
     (
         "core.encoding",
         "core.encoding",
-        "codec=move_codes kernels=encoding_kernels labels=move_labels planes=input_planes policy=policy_planes records=encoding_tables",
+        "codec=move_codes kernels=encoding_kernels labels=move_labels planes=input_planes policy=policy_planes records=encoding_kernels encoding_tables=encoding_kernels",
     ),
     (
         "core.nets",
@@ -76,7 +76,7 @@ _MOVED = (
     (
         "core.search",
         "core.search",
-        "params=settings trees=tree_factory answer=pipeline",
+        "params=settings trees=net_view tree_factory=net_view net_answers=net_view answer=pipeline",
     ),
     (
         "core.search",

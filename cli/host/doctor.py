@@ -268,10 +268,10 @@ def _check_cache(broken: set[str]) -> Iterator[Check]:
     """The cache of compiled code; without it everything is compiled again each time."""
     if broken & {"numpy", "numba"}:
         return
-    from variant_ai.core.jit import cache
+    from variant_ai.core.jit import machine_code
     from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
 
-    folder = cache.code_folder(Path(cache.__file__)).parent
+    folder = machine_code.code_folder(Path(machine_code.__file__)).parent
     files = [path for path in folder.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files) / 2**20
     free = shutil.disk_usage(folder).free

@@ -25,23 +25,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoder import Encoder
-from variant_ai.core.encoding.encoding_kernels import encode_into
-from variant_ai.core.encoding.encoding_tables import InputTables
+from variant_ai.core.encoding.encoding_kernels import InputTables, encode_into
 from variant_ai.core.errors import SettingError
 from variant_ai.core.inference.backends.uniform_backend import UniformEvaluator
 from variant_ai.core.inference.choosing.evaluator_timing import random_planes
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.jit import Number, njit
-from variant_ai.core.jit.arrays import Floats2D
+from variant_ai.core.jit.signatures import Floats2D
 from variant_ai.core.rules.chase_judge import load_judge
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.game_ends import end_of
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules, is_compiled
-from variant_ai.core.rules.kernel.move_lists import MoveLists, new_moves
 from variant_ai.core.rules.kernel.movegen import legal_moves_into, new_work
 from variant_ai.core.rules.kernel.play_move import play_into
-from variant_ai.core.rules.kernel.table_layout import Tables
+from variant_ai.core.rules.kernel.table_layout import MoveLists, Tables, new_moves
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.interface import make_search
 from variant_ai.core.search.move.limits import Limits

@@ -5,13 +5,12 @@
     input_planes        compiles a spec's input planes into a program
     policy_planes       compiles a spec's policy planes into tables; mirroring
     move_labels         labels of the papers' flat (one-hot) policy heads
-    encoding_tables     the two records that compiled code reads
-    encoding_kernels    compiled functions: planes, action of a move, move of an action
+    encoding_kernels    compiled functions (planes, action of a move, move of an action) and their records
     move_codes          moves as 16-bit codes in game stores
 
 To add a kind of input plane, see "To add something" in docs/map.md: the word is in `core/spec`, the
-operation in `encoding_tables.py`, its compilation in `input_planes.py`, its values in `encode_into`
-(`encoding_kernels.py`), and planes that show history also change the key of nodes.
+operation in `encoding_kernels.py`, its compilation in `input_planes.py`, its values in `encode_into`
+there, and planes that show history also change the key of nodes.
 """
 
 from variant_ai.core.encoding.encoder import ENCODER_VERSION, Encoder

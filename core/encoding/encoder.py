@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding import encoding_kernels as kernels
-from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
+from variant_ai.core.encoding.encoding_kernels import InputTables, PolicyTables
 from variant_ai.core.encoding.input_planes import SpecPlanes
 from variant_ai.core.encoding.interface import InputEncoder, Ints, LabelEncoder, Planes
 from variant_ai.core.encoding.move_codes import describe

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding import encoding_kernels as kernels
-from variant_ai.core.encoding.encoding_tables import (
+from variant_ai.core.encoding.encoding_kernels import (
     CAPTURED,
     CHECKS,
     COLOUR,
@@ -88,7 +88,7 @@ class SpecPlanes(InputEncoder):
 
 
 def turn_table(board: Board) -> np.ndarray[tuple[int, int], np.dtype[np.int16]]:
-    """Squares as seen in each of the four views (`encoding_tables.py`), int16 [4, squares]."""
+    """Squares as seen in each of the four views (`encoding_kernels.py`), int16 [4, squares]."""
     files, squares = board.files, board.squares
     table = np.zeros((4, squares), np.int16)
     for colour in (0, 1):

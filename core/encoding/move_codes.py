@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.encoding import encoding_kernels as kernels
-from variant_ai.core.encoding.encoding_tables import PolicyTables
+from variant_ai.core.encoding.encoding_kernels import PolicyTables
 from variant_ai.core.encoding.policy_planes import PolicyMap
 from variant_ai.core.errors import MoveError
 from variant_ai.core.rules.interface import Rules

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.encoding.encoding_tables import (
+from variant_ai.core.encoding.encoding_kernels import (
     CASTLES,
     MAX_ACTIONS,
     NO_PLANE,

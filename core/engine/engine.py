@@ -376,7 +376,7 @@ class Engine:
 
     def _rank_moves(self, game: Game) -> list[int]:
         """The legal moves in the order of the net's policy, unsorted without a net."""
-        from variant_ai.core.search.net_answers import answer_of
+        from variant_ai.core.search.net_view import answer_of
 
         search, evaluator = self._search, self._evaluator
         moves: list[int] = game.legal_moves().tolist()
@@ -490,7 +490,7 @@ class Engine:
 
     def static_info(self) -> Info | None:
         """Return the net's score of the position, without a search; None if the game is over."""
-        from variant_ai.core.search.net_answers import answer_of
+        from variant_ai.core.search.net_view import answer_of
         from variant_ai.core.search.report import centipawns
 
         game = self.game().game

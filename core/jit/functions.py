@@ -12,8 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from variant_ai.core.jit.cache import code_folder, folder_for_numba
-from variant_ai.core.jit.machine_code import MachineCode
+from variant_ai.core.jit.machine_code import MachineCode, code_folder, folder_for_numba
 from variant_ai.core.jit.signatures import signature_of
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -28,7 +28,7 @@ from filelock import FileLock, Timeout
 
 import variant_ai.core.system.compilation_progress as compilation
 from variant_ai.core.jit import functions
-from variant_ai.core.jit.cache import code_folder
+from variant_ai.core.jit.machine_code import code_folder
 from variant_ai.core.jit.signatures import called_by, signature_of, size_of
 from variant_ai.core.system.child_processes import (
     end_with_parent,

@@ -1,4 +1,11 @@
-"""Signature, callees and size of a function, before it is compiled."""
+"""Annotations of compiled functions, and the signatures that follow from them before anything is compiled.
+
+`NDArray[np.int32]` is a contiguous array with one dimension. Everything else that Python has no type for
+has an alias next to its dtype:
+
+    Position: TypeAlias = Annotated[NDArray[np.void], array(POSITION)]
+    PositionRow: TypeAlias = Annotated[Any, element(POSITION)]
+"""
 
 from __future__ import annotations
 
@@ -6,15 +13,56 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
 
 import numba
 import numpy as np
 from numba.core import types
 from numba.np.numpy_support import from_dtype
+from numpy.typing import DTypeLike, NDArray
 
-from variant_ai.core.jit.arrays import Shape
 
+@dataclass(frozen=True)
+class Shape:
+    """Memory layout: a contiguous array, or one element of it."""
+
+    dtype: np.dtype[Any]
+    dimensions: int
+    """0: one element; with a structured dtype, a record inside its array."""
+    inside: tuple[int, ...] = ()
+    """Shape of an array field of a record; empty for everything else."""
+
+
+def array(dtype: DTypeLike, dimensions: int = 1) -> Shape:
+    """Annotation of a contiguous array."""
+    return Shape(np.dtype(dtype), dimensions)
+
+
+def element(dtype: DTypeLike) -> Shape:
+    """Annotation of one element: a number, or a record of an array."""
+    return Shape(np.dtype(dtype), 0)
+
+
+def field(dtype: DTypeLike, *shape: int) -> Shape:
+    """Annotation of an array field of a record."""
+    return Shape(np.dtype(dtype), len(shape), shape)
+
+
+Number: TypeAlias = Annotated[Any, element(np.int64)]
+"""Integer: int in Python, int64 in compiled code."""
+Key: TypeAlias = Annotated[Any, element(np.uint64)]
+"""64-bit hash."""
+Truth: TypeAlias = Annotated[Any, element(np.bool_)]
+"""Boolean: bool or np.bool_."""
+
+Floats2D: TypeAlias = Annotated[NDArray[np.float32], array(np.float32, 2)]
+Ints2D: TypeAlias = Annotated[NDArray[np.int32], array(np.int32, 2)]
+Ints3D: TypeAlias = Annotated[NDArray[np.int32], array(np.int32, 3)]
+Longs2D: TypeAlias = Annotated[NDArray[np.int64], array(np.int64, 2)]
+
+
+# --- signatures, callees and sizes ----------------------------------------------------------------
 _typeof: Any = numba.typeof
 PLAIN: dict[Any, Any] = {int: types.int64, float: types.float64, bool: types.boolean}
 
@@ -50,7 +98,7 @@ def type_of(hint: Any) -> Any:
         (kind,) = typing.get_args(typing.get_args(hint)[1])
         if kind is not np.void:
             return _type_of_shape(Shape(np.dtype(kind), 1))
-    raise TypeError(f"{hint} is no annotation of a compiled function; see core/jit/arrays.py")
+    raise TypeError(f"{hint} is no annotation of a compiled function; see core/jit/signatures.py")
 
 
 def _without_alias(hint: Any) -> Any:

@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 
+from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.errors import MoveError, SettingError, VariantAIError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
@@ -25,20 +26,16 @@ from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.search.interface import BaseSearch, check_shape
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.move.variations import line_limit, make_report, visited_moves
+from variant_ai.core.search.net_view import encoder_and_rules, with_last_moves
 from variant_ai.core.search.pipeline import Pipeline, streams
 from variant_ai.core.search.report import Report
 from variant_ai.core.search.search_steps import NetSteps, UniformSteps
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.edges import moves_to_search
+from variant_ai.core.search.tree.game_tree import Tree
+from variant_ai.core.search.tree.leaf_batch import batch_for
 from variant_ai.core.search.tree.look_ahead.shortest_mate import PATIENT, POSITIONS
 from variant_ai.core.search.tree.nodes import MOST_PENDING
-from variant_ai.core.search.tree_factory import (
-    RestrictedRoots,
-    batch_for,
-    encoder_and_rules,
-    new_tree,
-    with_last_moves,
-)
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.text_tables import counted
 
@@ -337,3 +334,38 @@ class Search(BaseSearch):
         )
         self._depth = report.depth
         return report
+
+
+def new_tree(encoder: Encoder, rules: Rules, params: SearchParams) -> Tree:
+    """Create a tree for a rules engine: `Tree` if it is compiled, otherwise `SlowTree`."""
+    if is_compiled(rules):
+        return Tree(encoder, rules, params)
+    from variant_ai.core.search.tree.slow_tree import SlowTree
+
+    return SlowTree(encoder, rules, params)
+
+
+class RestrictedRoots:
+    """Roots of one tree that were searched with some of their moves only.
+
+    Such a root must not be searched further with other moves: moves that were excluded have no visits,
+    and the others have too many, so the best of these would always be chosen.
+    """
+
+    def __init__(self) -> None:
+        self._moves: dict[int, frozenset[int]] = {}
+        """Moves with which a root was searched, by the root's key."""
+
+    def must_forget(self, tree: Tree, moves: Sequence[int] | None) -> bool:
+        """Return True if the tree must be cleared before its root is searched with these moves (None:
+        all), and remember the moves."""
+        key = int(tree.arrays.nodes[tree.root]["key"])
+        before = self._moves.pop(key, None)
+        now = None if moves is None else frozenset(moves)
+        # a proof for all moves together is none for some of them
+        differs = tree.solved if before is None and now is not None else before != now
+        if differs:
+            self._moves.clear()
+        if now is not None:
+            self._moves[key] = now
+        return differs

@@ -20,8 +20,7 @@ from variant_ai.core.search.report import Phases
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.descent import FULL, STUCK
 from variant_ai.core.search.tree.game_tree import Tree
-from variant_ai.core.search.tree.leaf_batch import ENOUGH, LeafBatch
-from variant_ai.core.search.tree_factory import batch_for, leaf_planes
+from variant_ai.core.search.tree.leaf_batch import ENOUGH, LeafBatch, batch_for, leaf_planes
 
 SLICE_SECONDS = 0.004
 """Longest time that the tree thread works without checking for `stop` and the deadline."""

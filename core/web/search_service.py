@@ -57,7 +57,7 @@ def _searching(engine: VariantEngine) -> BaseSearch:
 def policy(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> Json:
     """Return the net's value for the side to move and its probabilities of legal moves, best first,
     without a search."""
-    from variant_ai.core.search.net_answers import answer_of
+    from variant_ai.core.search.net_view import answer_of
 
     answer = answer_of(_searching(engine), game)
     best_first = sorted(answer.shares().items(), key=lambda item: -item[1])
@@ -70,7 +70,7 @@ def policy(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> Json:
 def planes(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> Json:
     """Return the input planes of a position as the net sees them: `names`, and `planes`, a list of
     squares from a1 for each, rounded."""
-    from variant_ai.core.search.tree_factory import with_last_moves
+    from variant_ai.core.search.net_view import with_last_moves
 
     search = _searching(engine)
     game = with_last_moves(game, search.rules)
@@ -91,7 +91,7 @@ def layer(engine: VariantEngine, game: Game, query: Mapping[str, Any]) -> Json:
 
     Raises DataError if there is no such layer, or no file of a net.
     """
-    from variant_ai.core.search.tree_factory import with_last_moves
+    from variant_ai.core.search.net_view import with_last_moves
 
     search = _searching(engine)
     evaluator = search.evaluators[0]

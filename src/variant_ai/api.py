@@ -390,7 +390,7 @@ class Engine(Closing):
             return []
         for position in positions:
             self._require(position)
-        from variant_ai.core.search.net_answers import net_answers
+        from variant_ai.core.search.net_view import net_answers
 
         search = self.search
         with self._in_use():

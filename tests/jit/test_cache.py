@@ -16,7 +16,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from variant_ai.core.errors import VariantAIError
-from variant_ai.core.jit import cache
+from variant_ai.core.jit import machine_code
 from variant_ai.core.rules.kernel import movegen, play_move
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.perft import count_in_kernel
@@ -29,7 +29,7 @@ KERNEL = Path(movegen.__file__)
 jitted = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="compilation is switched off by NUMBA_DISABLE_JIT"
 )
-COMPILED = ("attacks", "game_ends", "king_safety", "movegen", "play_move", "perft")
+COMPILED = ("attacks", "game_ends", "move_filters", "movegen", "play_move", "perft")
 
 SMALL = """
 from variant_ai.core.jit import njit
@@ -75,9 +75,9 @@ def module(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def forgotten_folders() -> Iterator[None]:
     """Clear the cached folder names of this process before and after."""
-    cache.code_folder.cache_clear()
+    machine_code.code_folder.cache_clear()
     yield
-    cache.code_folder.cache_clear()
+    machine_code.code_folder.cache_clear()
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(module: Path) -> tuple[int, int]:
     """Result of add(1) of the reloaded module, and the number of loads from the cache."""
-    cache.code_folder.cache_clear()
+    machine_code.code_folder.cache_clear()
     spec = importlib.util.spec_from_file_location("small", module)
     assert spec is not None
     assert spec.loader is not None
@@ -162,11 +162,11 @@ def test_the_global_cache_folder_is_left_alone() -> None:
     assert "variant-ai" not in str(numba.config.CACHE_DIR)
     if not numba.config.DISABLE_JIT:
         folder = play_move.play_into.stats.cache_path  # type: ignore[attr-defined]
-        assert str(cache.code_folder(Path(play_move.__file__))) in folder
+        assert str(machine_code.code_folder(Path(play_move.__file__))) in folder
 
 
 def test_the_hash_covers_what_a_module_imports() -> None:
-    sources = {path.name for path in cache.sources_of(KERNEL)}
+    sources = {path.name for path in machine_code.sources_of(KERNEL)}
     assert {"movegen.py", "attacks.py", "position.py", "table_layout.py", "functions.py"} <= sources
     assert not {"kernel_rules.py", "files.py"} & sources  # edits of them compile nothing again
 
@@ -178,15 +178,15 @@ def test_an_edit_of_an_imported_source_names_another_folder(
     rules.mkdir(parents=True)
     (rules / "one.py").write_text("from variant_ai.core.rules.two import X\n")
     (rules / "two.py").write_text("X = 1\n")
-    monkeypatch.setattr(cache, "_ROOT", tmp_path)
-    before = cache.sources_hash(rules / "one.py")
-    cache._source.cache_clear()
+    monkeypatch.setattr(machine_code, "_ROOT", tmp_path)
+    before = machine_code.sources_hash(rules / "one.py")
+    machine_code._source.cache_clear()
     (rules / "two.py").write_text("X = 2\n")
     try:
-        assert cache.sources_hash(rules / "one.py") != before
+        assert machine_code.sources_hash(rules / "one.py") != before
     finally:
-        cache._source.cache_clear()
-        cache._imports.cache_clear()
+        machine_code._source.cache_clear()
+        machine_code._imports.cache_clear()
 
 
 @jitted
@@ -305,9 +305,9 @@ def test_processes_that_compile_for_two_signatures_at_once_keep_their_own_code(
 @pytest.mark.parametrize("name", ["CPU_NAME", "CPU_FEATURES"])
 def test_another_processor_has_another_folder(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Machines that share a home may differ in their features only."""
-    before = cache.sources_hash(KERNEL)
+    before = machine_code.sources_hash(KERNEL)
     monkeypatch.setattr(numba.config, name, "other")
-    assert cache.sources_hash(KERNEL) != before
+    assert machine_code.sources_hash(KERNEL) != before
 
 
 def test_a_folder_that_cannot_be_written_is_skipped(
@@ -318,27 +318,27 @@ def test_a_folder_that_cannot_be_written_is_skipped(
     monkeypatch.setenv(FOLDER_VARIABLE, str(blocked))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("LOCALAPPDATA", raising=False)
-    folder = cache.code_folder(KERNEL)
+    folder = machine_code.code_folder(KERNEL)
     assert folder.is_dir()
     assert folder.is_relative_to(tmp_path / "home")
 
 
 def test_old_folders_of_a_module_are_removed(tmp_path: Path) -> None:
-    for number in range(cache.KEPT_FOLDERS + 4):
-        assert cache._make(tmp_path, tmp_path / f"small-{number}", "small")
+    for number in range(machine_code.KEPT_FOLDERS + 4):
+        assert machine_code._make(tmp_path, tmp_path / f"small-{number}", "small")
         os.utime(tmp_path / f"small-{number}", (number, number))
-    assert cache._make(tmp_path, tmp_path / "other-1", "other")
-    assert cache._make(tmp_path, tmp_path / "small-last", "small")
+    assert machine_code._make(tmp_path, tmp_path / "other-1", "other")
+    assert machine_code._make(tmp_path, tmp_path / "small-last", "small")
     kept = {path.name for path in tmp_path.iterdir()}
     assert {"other-1", "small-last"} <= kept
-    assert len(kept) == cache.KEPT_FOLDERS + 1
+    assert len(kept) == machine_code.KEPT_FOLDERS + 1
 
 
 def test_a_folder_in_use_outlives_newer_ones(tmp_path: Path) -> None:
-    for number in range(3 * cache.KEPT_FOLDERS):
-        assert cache._make(tmp_path, tmp_path / f"small-{number}", "small")
+    for number in range(3 * machine_code.KEPT_FOLDERS):
+        assert machine_code._make(tmp_path, tmp_path / f"small-{number}", "small")
         os.utime(tmp_path / f"small-{number}", (number, number))
-        assert cache._make(tmp_path, tmp_path / "small-0", "small")
+        assert machine_code._make(tmp_path, tmp_path / "small-0", "small")
     assert (tmp_path / "small-0").is_dir()
     assert not (tmp_path / "small-1").is_dir()
 
@@ -410,12 +410,12 @@ def test_without_any_folder_the_message_names_those_that_were_tried(
     def nowhere(*args: object, **named: object) -> str:
         raise FileNotFoundError("No usable temporary directory found")
 
-    monkeypatch.setattr(cache, "base_folders", lambda: [tmp_path / "file" / "cache"])
+    monkeypatch.setattr(machine_code, "base_folders", lambda: [tmp_path / "file" / "cache"])
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(cache.tempfile, "gettempdir", nowhere)
+    monkeypatch.setattr(machine_code.tempfile, "gettempdir", nowhere)
     monkeypatch.setattr(tempfile, "mkdtemp", nowhere)
     with pytest.raises(VariantAIError, match=r"file.cache.kernels; name one in VARIANT_AI_CACHE"):
-        cache.code_folder.__wrapped__(KERNEL)
+        machine_code.code_folder.__wrapped__(KERNEL)
 
 
 def test_the_time_left_does_not_count_other_work(monkeypatch: pytest.MonkeyPatch) -> None:

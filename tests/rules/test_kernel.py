@@ -13,10 +13,10 @@ import pytest
 
 from variant_ai.core.errors import FenError, SpecError
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
-from variant_ai.core.rules.kernel.move_lists import new_moves
 from variant_ai.core.rules.kernel.movegen import legal_captures_into, legal_moves_into, new_work
 from variant_ai.core.rules.kernel.play_move import full_key, is_in_check, play_into, replay_into
 from variant_ai.core.rules.kernel.rule_tables import compile_tables
+from variant_ai.core.rules.kernel.table_layout import new_moves
 from variant_ai.core.rules.position import (
     DROP,
     EN_PASSANT,

@@ -19,11 +19,16 @@ from numpy.typing import NDArray
 from variant_ai.core.data.game_record import TRAINS_POLICY, TRAINS_VALUE
 from variant_ai.core.data.store.columns import Floats, Longs
 from variant_ai.core.data.store.visits import Visits
-from variant_ai.core.encoding.encoding_kernels import action_of, encode_into, move_of
-from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
+from variant_ai.core.encoding.encoding_kernels import (
+    InputTables,
+    PolicyTables,
+    action_of,
+    encode_into,
+    move_of,
+)
 from variant_ai.core.jit import Number, njit
-from variant_ai.core.jit.arrays import Floats2D, Longs2D
-from variant_ai.core.jit.bit_mixing import mixed
+from variant_ai.core.jit.random_numbers import mixed
+from variant_ai.core.jit.signatures import Floats2D, Longs2D
 from variant_ai.core.rules.kernel.play_move import replay_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position

@@ -29,8 +29,7 @@ from variant_ai.core.rules.kernel.kernel_rules import is_compiled
 from variant_ai.core.search.forest.forest_search import ForestSearch
 from variant_ai.core.search.interface import check_shape
 from variant_ai.core.search.move.limits import Limits
-from variant_ai.core.search.net_answers import net_answers
-from variant_ai.core.search.tree_factory import encoder_and_rules
+from variant_ai.core.search.net_view import encoder_and_rules, net_answers
 from variant_ai.core.spec.schema import VariantSpec
 
 Chosen = list[tuple[int, int]]

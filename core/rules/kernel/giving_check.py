@@ -23,7 +23,6 @@ from variant_ai.core.rules.kernel.attacks import (
     captures,
     exposed,
 )
-from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.rules.kernel.move_programs import (
     END,
     HOPS,
@@ -34,7 +33,7 @@ from variant_ai.core.rules.kernel.move_programs import (
     TYPE_SHIFT,
 )
 from variant_ai.core.rules.kernel.play_move import advance
-from variant_ai.core.rules.kernel.table_layout import EXPLODES, Tables, TablesRow
+from variant_ai.core.rules.kernel.table_layout import EXPLODES, MAX_MOVES, Tables, TablesRow
 from variant_ai.core.rules.position import (
     DOUBLE_STEP,
     DROP,

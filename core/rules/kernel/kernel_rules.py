@@ -25,18 +25,19 @@ from variant_ai.core.rules.kernel.game_ends import (
     VARIANT_WIN,
     end_of,
 )
-from variant_ai.core.rules.kernel.move_lists import MAX_MOVES, new_moves
 from variant_ai.core.rules.kernel.movegen import VARIANT_ENDS, legal_moves_into, new_work
 from variant_ai.core.rules.kernel.play_move import full_key, is_in_check, play_into
 from variant_ai.core.rules.kernel.rule_tables import compile_tables
 from variant_ai.core.rules.kernel.table_layout import (
     BARE_KING_LOSES,
     HELD,
+    MAX_MOVES,
     RACES,
     WINS_BY_CHECKS,
     WINS_BY_EXTINCTION,
     WINS_BY_REACHING,
     Tables,
+    new_moves,
 )
 from variant_ai.core.rules.position import POSITION, Position, new_position
 from variant_ai.core.rules.text.fen import format_fen, parse_fen, shorten

@@ -7,7 +7,7 @@ check, and where captures explode, every move is tested.
 
 Functions here take records (`tables[0]`, `positions[i]`), except `legal_moves_into` and
 `legal_captures_into`, which are for other rooms and take arrays. Moves are made and taken back on
-the position's own board (`king_safety.py`), so two threads must not use one record at the same time.
+the position's own board (`move_filters.py`), so two threads must not use one record at the same time.
 """
 
 from __future__ import annotations
@@ -32,24 +32,17 @@ from variant_ai.core.rules.kernel.attacks import (
     scan_king,
 )
 from variant_ai.core.rules.kernel.game_ends import awaits_answer, variant_winner
-from variant_ai.core.rules.kernel.king_safety import safe_after, safe_castled, safe_explosion
 from variant_ai.core.rules.kernel.move_filters import (
     add_pass,
     no_evasions,
     only_captures,
     reaches_goal,
+    safe_after,
+    safe_castled,
+    safe_explosion,
     without_checks,
     without_facing,
     without_repeats,
-)
-from variant_ai.core.rules.kernel.move_lists import (
-    ARGUMENT,
-    KIND,
-    MAX_MOVES,
-    OFF_BOARD,
-    ORIGIN,
-    MoveListRow,
-    MoveLists,
 )
 from variant_ai.core.rules.kernel.move_programs import (
     CAPTURE,
@@ -63,18 +56,23 @@ from variant_ai.core.rules.kernel.move_programs import (
     QUIET,
 )
 from variant_ai.core.rules.kernel.table_layout import (
+    ARGUMENT,
     BARE_KING_LOSES,
     CAPTURED_CHOICES,
     EXPLODES,
     FACING_PARTS,
+    KIND,
     LEAVING_FORCED,
     MAX_CHOICES,
+    MAX_MOVES,
     MAX_PIECE_MOVES,
     MAY_REPEAT,
     MUST_CAPTURE,
     NEVER_CHECKS,
     NO_DROP_MATE,
+    OFF_BOARD,
     ONLY_CAPTURES,
+    ORIGIN,
     PASSES,
     PER_FILE,
     PROMOTES_FROM,
@@ -83,6 +81,8 @@ from variant_ai.core.rules.kernel.table_layout import (
     WINS_BY_CHECKS,
     WINS_BY_EXTINCTION,
     WINS_BY_REACHING,
+    MoveListRow,
+    MoveLists,
     Tables,
     TablesRow,
 )

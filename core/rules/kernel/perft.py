@@ -8,10 +8,9 @@ from variant_ai.core.jit import Number, njit
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
-from variant_ai.core.rules.kernel.move_lists import MoveLists, new_moves
 from variant_ai.core.rules.kernel.movegen import legal_moves_into, new_work
 from variant_ai.core.rules.kernel.play_move import replay_into
-from variant_ai.core.rules.kernel.table_layout import Tables
+from variant_ai.core.rules.kernel.table_layout import MoveLists, Tables, new_moves
 from variant_ai.core.rules.position import Position, new_position
 
 COMPILED_DEPTH = 3

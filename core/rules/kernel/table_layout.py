@@ -1,9 +1,9 @@
-"""TABLES: everything that compiled code needs to know of a variant, in one record of fixed size, which
-`rule_tables.py` fills.
+"""Layout of what compiled code reads and fills: the tables of a variant, and lists of moves.
 
-One dtype serves every variant, so that each compiled function has one signature and is compiled
-once. Compiled code is fastest with records of arrays; the record is passed as an array of shape
-(1,) and indexed inside.
+TABLES is everything that compiled code needs to know of a variant, in one record of fixed size, which
+`rule_tables.py` fills. One dtype serves every variant, so that each compiled function has one signature
+and is compiled once. Compiled code is fastest with records of arrays; the record is passed as an array of
+shape (1,) and indexed inside.
 
 Tables are flat for the same reason. The index by colour and square is `colour * 128 + square`, by
 piece code and square `code * 128 + square` (see `position.py` for codes).
@@ -166,3 +166,24 @@ Tables: TypeAlias = Annotated[NDArray[np.void], array(TABLES)]
 """Array of shape (1,), dtype `TABLES`."""
 TablesRow: TypeAlias = Annotated[Any, element(TABLES)]
 """Its one element."""
+
+
+# --- lists of moves -------------------------------------------------------------------------------
+
+MAX_MOVES = 2048
+
+MOVES = np.dtype([("move", "i4", (MAX_MOVES,))])
+MoveLists: TypeAlias = Annotated[NDArray[np.void], array(MOVES)]
+MoveListRow: TypeAlias = Annotated[Any, element(MOVES)]
+
+# Shifts of a move's parts (`position.py`).
+ORIGIN = 7
+KIND = 14
+ARGUMENT = 17
+
+OFF_BOARD = -1
+
+
+def new_moves(n: int = 1) -> NDArray[np.void]:
+    """n move lists, shape (n,), dtype MOVES; a list is `lists["move"][i, :count]`."""
+    return np.zeros(n, MOVES)

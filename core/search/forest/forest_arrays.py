@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, array, borrowing
-from variant_ai.core.jit.arrays import Ints2D
+from variant_ai.core.jit.random_numbers import States
+from variant_ai.core.jit.signatures import Ints2D
 from variant_ai.core.rules.kernel.attacks import MoveWork
-from variant_ai.core.rules.kernel.move_lists import MAX_MOVES, MoveLists, new_moves
 from variant_ai.core.rules.kernel.movegen import new_work
+from variant_ai.core.rules.kernel.table_layout import MAX_MOVES, MoveLists, new_moves
 from variant_ai.core.rules.position import POSITION, Position
-from variant_ai.core.search.forest.random_numbers import States
 from variant_ai.core.search.tree.nodes import CELL, NODE, REPEAT, SLOT, STATE, Arrays
 from variant_ai.core.search.tree.repetition import PAST, Verdicts, new_verdicts
 from variant_ai.core.search.tree.working_memory import MATERIAL_PLIES, PATH_INFO, Descent

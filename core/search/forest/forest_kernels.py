@@ -1,12 +1,16 @@
-"""Compiled functions of self-play. Each serves all trees in one call, except `begin`:
+"""Compiled functions of forests. Each serves all trees in one call, except `begin`. Of self-play:
 
     gather   takes the waiting leaf of each tree into one batch; searches that are complete play their
              move (`finish_move`), and the next one begins in the same call
     answer   expands the leaves with their evaluations and backs these up
     begin    starts a game from the positions in its line
 
-A tree waits for one leaf at a time. Chases that only Fairy-Stockfish can judge count as ordinary
-repetitions during a search; the game itself is judged when it ends.
+Of searches that each analyse one position `gather_leaves`, and also `answer` and `begin`. Their selection
+is that of the ordinary search at every node, the root included, and one that is complete waits until it is
+read.
+
+A tree waits for one leaf at a time. In self-play, chases that only Fairy-Stockfish can judge count as
+ordinary repetitions during a search; the game itself is judged when it ends.
 """
 
 from __future__ import annotations
@@ -14,13 +18,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
+from variant_ai.core.encoding.encoding_kernels import InputTables, PolicyTables
 from variant_ai.core.jit import Number, Truth, borrowing
-from variant_ai.core.jit.arrays import Floats2D
 from variant_ai.core.jit.functions import prefetch
-from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
+from variant_ai.core.jit.random_numbers import uniform
+from variant_ai.core.jit.signatures import Floats2D
 from variant_ai.core.rules.kernel.play_move import play_into
-from variant_ai.core.rules.kernel.table_layout import Tables
+from variant_ai.core.rules.kernel.table_layout import MAX_MOVES, Tables
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.forest.evaluation_cache import (
     EvaluationCache,
@@ -36,14 +40,13 @@ from variant_ai.core.search.forest.forest_arrays import (
     descent_at,
     tree_at,
 )
-from variant_ai.core.search.forest.random_numbers import uniform
 from variant_ai.core.search.forest.root_moves import (
     chosen_edge,
     next_root_edge,
     prepare_root,
     target_of,
 )
-from variant_ai.core.search.tree.descent import DONE, LEAF, descend
+from variant_ai.core.search.tree.descent import DONE, LEAF, NEEDS_JUDGE, descend
 from variant_ai.core.search.tree.growth import make_node
 from variant_ai.core.search.tree.leaf_batch import LeafBatch, complete, finish_row, store_leaf
 from variant_ai.core.search.tree.nodes import (
@@ -325,3 +328,64 @@ def answer(
             return np.int64(row)
         keep_evaluation(cache, g, np.int64(b.leaves[row]))
     return rows
+
+
+# --- searches that each analyse one position ------------------------------------------------------
+
+
+@borrowing
+def gather_leaves(
+    t: Tables,
+    e: InputTables,
+    s: Settings,
+    f: Forest,
+    b: LeafBatch,
+    k: Scratch,
+    cache: EvaluationCache,
+    owners: NDArray[np.int64],
+    progress: NDArray[np.int64],
+) -> Truth:
+    """Take one leaf of each search into the batch. Returns False if the next tree has closed a cycle
+    that must be judged before the call is repeated.
+
+    A search has no leaf if it is complete (ENDED), or after AT_ONCE visits that ended without one.
+    owners: tree of each row. progress [2]: next tree, rows so far.
+    """
+    row = progress[1]
+    for i in range(progress[0], f.trees.shape[0]):
+        tree = f.trees[i]
+        if tree["state"] != SEARCHING:
+            continue
+        g = tree_at(f, np.int64(i))
+        w = descent_at(f, np.int64(i))
+        root = np.int64(g.state[0]["root"])
+        made = np.int64(0)
+        while made < AT_ONCE:
+            if (
+                tree["stuck"]
+                or g.nodes[root]["proof"] != UNPROVEN
+                or g.state[0]["visits"] >= tree["nodes"]
+            ):
+                tree["state"] = ENDED
+                break
+            found = descend(t, s, g, w, k, b.paths, row)
+            # roots are always evaluated: afterwards they are prepared
+            if found == LEAF and tree["prepared"] and recalls(cache, s, g, w, b, row):
+                made += 1
+                continue
+            if found == LEAF:
+                store_leaf(t, e, s, g, w, b, k, row)
+                owners[row] = i
+                row += 1
+                break
+            if found == DONE:
+                made += 1
+            elif found == NEEDS_JUDGE:
+                progress[0] = i
+                progress[1] = row
+                return False
+            else:
+                tree["stuck"] = found
+    progress[0] = f.trees.shape[0]
+    progress[1] = row
+    return True

@@ -18,7 +18,7 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
+from variant_ai.core.rules.kernel.table_layout import MAX_MOVES
 from variant_ai.core.search.compiled_settings import Settings, compile_settings
 from variant_ai.core.search.forest.evaluation_cache import EvaluationCache
 from variant_ai.core.search.forest.forest_arrays import (
@@ -29,11 +29,11 @@ from variant_ai.core.search.forest.forest_arrays import (
     new_forest,
 )
 from variant_ai.core.search.forest.forest_kernels import gather
-from variant_ai.core.search.forest.halving import schedule_table
+from variant_ai.core.search.forest.root_moves import schedule_table
 from variant_ai.core.search.forest.shared_batches import SharedBatches
+from variant_ai.core.search.net_view import with_last_moves
 from variant_ai.core.search.settings import SearchParams, self_play_settings
 from variant_ai.core.search.tree.leaf_batch import new_batch
-from variant_ai.core.search.tree_factory import with_last_moves
 from variant_ai.core.spec.schema import VariantSpec
 
 

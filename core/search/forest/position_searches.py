@@ -20,7 +20,7 @@ from variant_ai.core.inference.interface import Evaluation, Evaluator
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
-from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
+from variant_ai.core.rules.kernel.table_layout import MAX_MOVES
 from variant_ai.core.search.compiled_settings import compile_settings
 from variant_ai.core.search.forest.forest_arrays import (
     CHOICE,
@@ -31,11 +31,12 @@ from variant_ai.core.search.forest.forest_arrays import (
     graph_of,
     new_forest,
 )
-from variant_ai.core.search.forest.position_kernels import gather_leaves
+from variant_ai.core.search.forest.forest_kernels import gather_leaves
 from variant_ai.core.search.forest.shared_batches import SharedBatches
 from variant_ai.core.search.interface import BaseSearch
 from variant_ai.core.search.move.limits import MOST, Limits
 from variant_ai.core.search.move.variations import make_report, visited_moves
+from variant_ai.core.search.net_view import encoder_and_rules, with_last_moves
 from variant_ai.core.search.report import Report
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.chases import Chases
@@ -47,8 +48,8 @@ from variant_ai.core.search.tree.edges import (
     moves_to_search,
     prepare_root_edges,
 )
+from variant_ai.core.search.tree.leaf_batch import batch_for
 from variant_ai.core.search.tree.nodes import CELL, UNPROVEN, Arrays
-from variant_ai.core.search.tree_factory import batch_for, encoder_and_rules, with_last_moves
 from variant_ai.core.spec.schema import VariantSpec
 
 MOST_AT_ONCE = 256

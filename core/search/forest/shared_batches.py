@@ -15,9 +15,9 @@ from variant_ai.core.search.forest.evaluation_cache import EvaluationCache, clea
 from variant_ai.core.search.forest.forest_arrays import Choice, Forest
 from variant_ai.core.search.forest.forest_kernels import answer, begin
 from variant_ai.core.search.interface import check_shape
-from variant_ai.core.search.tree.leaf_batch import LeafBatch
+from variant_ai.core.search.net_view import encoder_and_rules
+from variant_ai.core.search.tree.leaf_batch import LeafBatch, leaf_planes
 from variant_ai.core.search.tree.working_memory import new_scratch
-from variant_ai.core.search.tree_factory import encoder_and_rules, leaf_planes
 from variant_ai.core.spec.schema import VariantSpec
 
 _NO_DRAWS = np.zeros(0, np.float32)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.jit import Number, borrowing
-from variant_ai.core.jit.arrays import Ints3D
+from variant_ai.core.jit.signatures import Ints3D
 from variant_ai.core.search.compiled_settings import CATCH_UP, Settings
 from variant_ai.core.search.tree.nodes import (
     CLOSES_CYCLE,

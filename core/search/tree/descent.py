@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.jit import Number, Truth, borrowing
-from variant_ai.core.jit.arrays import Ints3D
 from variant_ai.core.jit.functions import prefetch
+from variant_ai.core.jit.signatures import Ints3D
 from variant_ai.core.rules.kernel.play_move import count_given_check, play_into, replay_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.search.compiled_settings import CATCH_UP, Q_EPSILON, Settings

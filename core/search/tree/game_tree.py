@@ -17,9 +17,8 @@ from variant_ai.core.jit.functions import load
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.kernel_rules import KernelRules
-from variant_ai.core.rules.kernel.move_lists import new_moves
 from variant_ai.core.rules.kernel.movegen import new_work
-from variant_ai.core.rules.kernel.table_layout import Tables
+from variant_ai.core.rules.kernel.table_layout import Tables, new_moves
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.compiled_settings import compile_settings
 from variant_ai.core.search.settings import SearchParams

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from variant_ai.core.jit import Number, Truth, borrowing
-from variant_ai.core.jit.arrays import Key
+from variant_ai.core.jit.signatures import Key
 from variant_ai.core.rules.kernel.game_ends import MOVE_COUNT, NO_END, end_of
 from variant_ai.core.rules.kernel.movegen import legal_moves_into
 from variant_ai.core.rules.kernel.table_layout import Tables

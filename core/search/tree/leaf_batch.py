@@ -9,17 +9,15 @@ Rows below the batch size hold leaves, rows from there on the collisions of the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.encoding.encoding_kernels import encode_into
-from variant_ai.core.encoding.encoding_tables import InputTables, PolicyTables
+from variant_ai.core.encoding.encoding_kernels import InputTables, PolicyTables, encode_into
 from variant_ai.core.jit import Number, borrowing
-from variant_ai.core.jit.arrays import Floats2D, Ints3D
-from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
-from variant_ai.core.rules.kernel.table_layout import Tables
+from variant_ai.core.jit.signatures import Floats2D, Ints3D
+from variant_ai.core.rules.kernel.table_layout import MAX_MOVES, Tables
 from variant_ai.core.rules.position import POSITION, Position
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.backup import apply_virtual_loss, back_up
@@ -28,6 +26,10 @@ from variant_ai.core.search.tree.look_ahead.material import material_gains, with
 from variant_ai.core.search.tree.nodes import FRESH, UNPROVEN, Arrays
 from variant_ai.core.search.tree.priors import expand_node, expand_uniform
 from variant_ai.core.search.tree.working_memory import Descent, Scratch
+
+if TYPE_CHECKING:
+    from variant_ai.core.encoding.encoder import Encoder
+    from variant_ai.core.inference.interface import Evaluator
 
 ENOUGH = 6
 """Outcome of a normal `fill`; the other outcomes are those of a descent."""
@@ -67,6 +69,20 @@ def new_batch(size: int, planes: int, depth: int) -> LeafBatch:
         lengths=np.zeros(2 * size, np.int64),
         paths=np.zeros((2 * size, 2, depth + 1), np.int32),
     )
+
+
+def batch_for(encoder: Encoder, evaluator: Evaluator, size: int, depth: int) -> LeafBatch:
+    """Create a batch for `size` leaves on paths of at most `depth` edges, with the planes that compiled
+    code writes for the evaluator."""
+    compiled = encoder.compiled and not evaluator.is_uniform
+    return new_batch(size, int(np.prod(encoder.shape)) if compiled else 0, depth)
+
+
+def leaf_planes(encoder: Encoder, batch: LeafBatch, rows: int) -> NDArray[np.float32]:
+    """Planes of the first rows of a batch, [rows, C, H, W]."""
+    if encoder.compiled:
+        return batch.planes[:rows].reshape(rows, *encoder.shape)
+    return encoder.planes(batch.positions[:rows])
 
 
 @borrowing

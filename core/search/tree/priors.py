@@ -11,10 +11,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.encoding.encoding_kernels import action_of
-from variant_ai.core.encoding.encoding_tables import PolicyTables
+from variant_ai.core.encoding.encoding_kernels import PolicyTables, action_of
 from variant_ai.core.jit import Number, Truth, borrowing
-from variant_ai.core.jit.arrays import Floats2D
+from variant_ai.core.jit.signatures import Floats2D
 from variant_ai.core.rules.kernel.giving_check import checks_into
 from variant_ai.core.rules.kernel.table_layout import Tables
 from variant_ai.core.rules.position import Position

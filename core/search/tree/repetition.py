@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, Truth, array, borrowing
-from variant_ai.core.jit.arrays import Key
-from variant_ai.core.jit.bit_mixing import mixed
+from variant_ai.core.jit.random_numbers import mixed
+from variant_ai.core.jit.signatures import Key
 from variant_ai.core.rules.kernel.game_ends import DRAWN, winner_of_draw
 from variant_ai.core.rules.kernel.play_move import is_in_check
 from variant_ai.core.rules.kernel.table_layout import Tables

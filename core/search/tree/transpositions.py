@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, borrowing
-from variant_ai.core.jit.arrays import Key
-from variant_ai.core.jit.bit_mixing import mixed
+from variant_ai.core.jit.random_numbers import mixed
+from variant_ai.core.jit.signatures import Key
 from variant_ai.core.rules.position import Position
 from variant_ai.core.search.tree.nodes import SWEEPING, Arrays
 from variant_ai.core.spec.plane_layout import input_planes, last_moves_shown

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import array
-from variant_ai.core.jit.arrays import Ints2D
+from variant_ai.core.jit.signatures import Ints2D
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.giving_check import CheckWork, new_checks
-from variant_ai.core.rules.kernel.move_lists import MAX_MOVES, MoveLists, new_moves
+from variant_ai.core.rules.kernel.table_layout import MAX_MOVES, MoveLists, new_moves
 from variant_ai.core.rules.position import Position, new_position
 from variant_ai.core.search.tree.repetition import Past, Verdicts
 

@@ -28,10 +28,9 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.kernel.attacks import MoveWork
 from variant_ai.core.rules.kernel.game_ends import end_of
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled
-from variant_ai.core.rules.kernel.move_lists import MoveLists, new_moves
 from variant_ai.core.rules.kernel.movegen import VARIANT_ENDS, legal_moves_into, new_work
 from variant_ai.core.rules.kernel.play_move import is_in_check, play_into
-from variant_ai.core.rules.kernel.table_layout import NEVER_CHECKS, Tables
+from variant_ai.core.rules.kernel.table_layout import NEVER_CHECKS, MoveLists, Tables, new_moves
 from variant_ai.core.rules.position import POSITION, Position, new_position
 from variant_ai.core.spec.hashing import rules_hash
 from variant_ai.core.system.files import write_whole

@@ -22,7 +22,7 @@ from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.search.forest.forest_arrays import MAX_MOVES
 from variant_ai.core.search.forest.forest_search import ForestSearch, ForestSettings, SearchedMove
-from variant_ai.core.search.forest.halving import visit_schedule
+from variant_ai.core.search.forest.root_moves import visit_schedule
 from variant_ai.core.search.tree.nodes import OPEN, first_move, first_prior
 from variant_ai.core.search.tree.priors import decode_priors
 from variant_ai.plugins import registry

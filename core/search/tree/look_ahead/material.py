@@ -18,12 +18,11 @@ import math
 import numpy as np
 
 from variant_ai.core.jit import Number, Truth, njit
-from variant_ai.core.jit.arrays import Floats2D
+from variant_ai.core.jit.signatures import Floats2D
 from variant_ai.core.rules.kernel.attacks import COLOUR_BIT, TYPE_MASK, attacked, touch
-from variant_ai.core.rules.kernel.move_lists import KIND, ORIGIN
 from variant_ai.core.rules.kernel.movegen import legal_captures_into
 from variant_ai.core.rules.kernel.play_move import replay_into
-from variant_ai.core.rules.kernel.table_layout import Tables
+from variant_ai.core.rules.kernel.table_layout import KIND, ORIGIN, Tables
 from variant_ai.core.rules.position import DROP, EN_PASSANT, Position
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.nodes import Arrays, first_move

@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.jit import Number, Truth, array, borrowing
-from variant_ai.core.jit.arrays import Ints2D
+from variant_ai.core.jit.signatures import Ints2D
 from variant_ai.core.rules.kernel.game_ends import NO_END, end_of
 from variant_ai.core.rules.kernel.giving_check import checks_into
-from variant_ai.core.rules.kernel.move_lists import MAX_MOVES
 from variant_ai.core.rules.kernel.movegen import VARIANT_ENDS, legal_moves_into
 from variant_ai.core.rules.kernel.play_move import play_into
-from variant_ai.core.rules.kernel.table_layout import Tables
+from variant_ai.core.rules.kernel.table_layout import MAX_MOVES, Tables
 from variant_ai.core.search.compiled_settings import Settings
 from variant_ai.core.search.tree.backup import recompute
 from variant_ai.core.search.tree.edges import edge_arrays

@@ -1,4 +1,5 @@
-"""The net's answers about positions without a search: value, and policy over the legal moves."""
+"""Games as a net sees them: the encoder and rules that it needs, positions with all that it encodes, and its
+answers without a search, a value and a policy over the legal moves."""
 
 from __future__ import annotations
 
@@ -10,12 +11,33 @@ from numpy.typing import NDArray
 
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.inference.interface import Evaluator, softmax
+from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
-from variant_ai.core.search.tree_factory import with_last_moves
+from variant_ai.core.spec.plane_layout import last_moves_shown
+from variant_ai.core.spec.schema import VariantSpec
 
 if TYPE_CHECKING:
     from variant_ai.core.search.interface import BaseSearch
+
+
+def encoder_and_rules(
+    evaluator: Evaluator, spec: VariantSpec, rules: Rules | None = None
+) -> tuple[Encoder, Rules]:
+    """Return the encoder for a net, and rules whose positions contain everything that it encodes: a
+    net may have other planes than the spec (`ModelInfo.own_spec`). rules: used if they are such."""
+    own = evaluator.info.own_spec(spec)
+    encoder = Encoder(own, evaluator.info.head)
+    fits = rules is not None and (own is spec or rules.spec == own)
+    return encoder, rules if rules is not None and fits else make_rules(own)
+
+
+def with_last_moves(game: Game, rules: Rules) -> Game:
+    """Return the game, or if needed a copy whose positions contain as many of the last moves as the
+    planes of the rules' spec."""
+    if last_moves_shown(game.rules.spec) >= last_moves_shown(rules.spec):
+        return game
+    return game.copy(rules)
 
 
 class NetAnswer(NamedTuple):
@@ -39,7 +61,7 @@ def net_answers(
     evaluator: Evaluator, encoder: Encoder, rules: Rules, games: Sequence[Game]
 ) -> list[NetAnswer]:
     """Return a net's answers about the last position of each game, in one batch. encoder, rules: those
-    of the net (`tree_factory.py:encoder_and_rules`)."""
+    of the net (`encoder_and_rules`)."""
     seen = [with_last_moves(game, rules).position for game in games]
     evaluation = evaluator.evaluate(encoder.planes(np.concatenate(seen)))
     answers = []

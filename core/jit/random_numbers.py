@@ -1,5 +1,7 @@
-"""Random numbers of compiled code: every game has a generator of its own (splitmix64), so that a game
-does not depend on the games beside it."""
+"""Random numbers and hashes of compiled code, both by splitmix64.
+
+Each game has a generator of its own, so that a game does not depend on the games beside it.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,16 @@ from typing import Annotated, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from variant_ai.core.jit import Number, array, borrowing
-from variant_ai.core.jit.bit_mixing import mixed
+from variant_ai.core.jit import Key, Number, array, borrowing
+
+
+@borrowing
+def mixed(x: Key) -> Number:
+    """Return uint64 of which every bit depends on every bit of x; 0 stays 0."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
 
 States: TypeAlias = Annotated[NDArray[np.uint64], array(np.uint64)]
 """State of each generator, uint64 [G]."""
