@@ -38,7 +38,7 @@ from variant_ai.core.rules.kernel.play_move import play_into, replay_into
 from variant_ai.core.rules.kernel.table_layout import MoveLists, Tables, new_moves
 from variant_ai.core.rules.position import Position, new_position
 from variant_ai.core.spec import builtin_specs, load_spec
-from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
+from variant_ai.core.system.folders import FOLDER_VARIABLE
 
 PERFT_DEPTH = {"crazyhouse": 5, "xiangqi": 4}
 MIDDLE_GAMES = {

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from variant_ai.cli.common.ending import run_script
-from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
+from variant_ai.core.system.folders import FOLDER_VARIABLE
 
 PROGRAM = [sys.executable, "-m", "variant_ai.cli.main"]
 ENGINE = [sys.executable, "-m", "variant_ai.cli.play.engine"]

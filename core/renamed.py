@@ -61,7 +61,7 @@ _MOVED = (
         "core.inference",
         "known_answers=int8_check saturation=int8_check",
     ),
-    ("core.inference", "core.system", "folders=cache_folders"),
+    ("core.inference", "core.system", "folders"),
     ("core.engine", "core.inference", "models=packaged_nets packaged_nets"),
     (
         "core.inference",

@@ -300,7 +300,7 @@ class _SentNet:
         """Write the net to a file, which is deleted when the process ends, and return its path."""
         if self.content is None:
             return self.named
-        from variant_ai.core.system.temporary_folders import temporary_folder
+        from variant_ai.core.system.folders import temporary_folder
 
         path = temporary_folder("variant-ai-net-") / "model.onnx"
         path.write_bytes(self.content)

@@ -269,7 +269,7 @@ def _check_cache(broken: set[str]) -> Iterator[Check]:
     if broken & {"numpy", "numba"}:
         return
     from variant_ai.core.jit import machine_code
-    from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
+    from variant_ai.core.system.folders import FOLDER_VARIABLE
 
     folder = machine_code.code_folder(Path(machine_code.__file__)).parent
     files = [path for path in folder.rglob("*") if path.is_file()]

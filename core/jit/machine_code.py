@@ -5,7 +5,7 @@ by a function's own file only, so after an edit of a callee, or of a constant in
 silently use old machine code. Here the name of a module's folder contains a hash of all files it imports
 from the core, directly or indirectly, of numba's version and of the processor with its features. Bounds
 checking, which numba's key ignores too, has separate folders. They are among the other caches
-(`core/system/cache_folders.py`), or in a private temporary folder if those cannot be written. A file that
+(`core/system/folders.py`), or in a private temporary folder if those cannot be written. A file that
 cannot be read is deleted and compiled again. If a file cannot be written (full disk), the function is
 compiled again next time.
 
@@ -46,8 +46,7 @@ from numba.core.serialize import dumps
 import variant_ai.core.system.compilation_progress as compilation
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.jit.signatures import signature_of, size_of
-from variant_ai.core.system.cache_folders import base_folders, make_private
-from variant_ai.core.system.temporary_folders import temporary_folder
+from variant_ai.core.system.folders import base_folders, make_private, temporary_folder
 
 KEPT_FOLDERS = 6
 """Number of a module's folders that are kept when a new one is created."""

@@ -3,8 +3,7 @@
 In reading order:
 
 files                   writing whole files, errors that name the file, short file names
-cache_folders           folders for machine code, compiled nets and measurements
-temporary_folders       folders of one process, removed even after a kill
+folders                 cache folders, and temporary ones that are removed even after a kill
 processors              number of usable processors
 templates               Jinja templates beside the modules that fill them
 text_tables             table columns that fit the width of a terminal

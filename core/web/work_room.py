@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
-from variant_ai.core.system.temporary_folders import temporary_folder
+from variant_ai.core.system.folders import temporary_folder
 from variant_ai.core.web import Json
 from variant_ai.core.web.client_messages import MAX_MOVES
 from variant_ai.core.web.search_schedule import SearchSchedule

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
+from variant_ai.core.system.folders import FOLDER_VARIABLE
 
 PROGRAM = """
 from pathlib import Path
 import numpy as np
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.system.cache_folders import cache_folder
+from variant_ai.core.system.folders import cache_folder
 from variant_ai.plugins import registry
 
 spec = registry().variant("dobutsu")

@@ -22,8 +22,8 @@ from variant_ai.core.rules.kernel.kernel_rules import KernelRules
 from variant_ai.core.rules.kernel.perft import count_in_kernel
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.system import compilation_progress
-from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
 from variant_ai.core.system.compilation_progress import Announcer, Progress
+from variant_ai.core.system.folders import FOLDER_VARIABLE
 
 KERNEL = Path(movegen.__file__)
 jitted = pytest.mark.skipif(

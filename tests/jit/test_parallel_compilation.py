@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from variant_ai.core.jit import functions, parallel_compilation
 from variant_ai.core.jit.signatures import called_by, signature_of, type_of
-from variant_ai.core.system.cache_folders import FOLDER_VARIABLE
+from variant_ai.core.system.folders import FOLDER_VARIABLE
 
 jitted = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="compilation is switched off by NUMBA_DISABLE_JIT"

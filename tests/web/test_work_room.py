@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from variant_ai.core.errors import DataError, SettingError, UnknownNameError
-from variant_ai.core.system.temporary_folders import LOCK
+from variant_ai.core.system.folders import LOCK
 from variant_ai.core.web.web_settings import VisitorLimits, WebSettings
 from variant_ai.core.web.work_room import OfferedNet, WorkRoom
 

@@ -20,7 +20,7 @@ from variant_ai.core.inference.int8_check import checked_precision
 from variant_ai.core.inference.interface import Evaluation, Evaluator, evaluation_of, outputs_read
 from variant_ai.core.inference.model_file import ModelFile, read_model_file
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.system.cache_folders import cache_folder
+from variant_ai.core.system.folders import cache_folder
 
 if TYPE_CHECKING:
     import onnxruntime

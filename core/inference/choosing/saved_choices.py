@@ -20,7 +20,7 @@ from typing import Any
 
 from variant_ai.core.inference.choosing.evaluator_timing import random_planes
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.system.cache_folders import cache_folder, keep_newest
+from variant_ai.core.system.folders import cache_folder, keep_newest
 from variant_ai.core.system.missing_packages import installed_version
 from variant_ai.core.system.processors import processors
 from variant_ai.core.system.text_tables import counted

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from variant_ai.core.system.temporary_folders import temporary_folder
+from variant_ai.core.system.folders import temporary_folder
 
 pytest.importorskip("fcntl", reason="this system has no locks of files")
 HOLDER = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from variant_ai.core.system.temporary_folders import temporary_folder
+from variant_ai.core.system.folders import temporary_folder
 print(temporary_folder("ours-"), flush=True)
 sys.stdin.readline()
 """
