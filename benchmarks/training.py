@@ -30,8 +30,8 @@ from variant_ai.core.data.sample.mixture import MixedSampler
 from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.nets import NetConfig, configure_for
-from variant_ai.core.nets.convolution import BoardConv
 from variant_ai.core.nets.description import describe
+from variant_ai.core.nets.layers import BoardConv
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.train.loop.device import (
     Precision,

@@ -413,8 +413,7 @@ def write_net(
     from safetensors.torch import save_model
 
     from variant_ai.core.encoding import Encoder
-    from variant_ai.core.inference.checkpoint_files import CONFIG, MODEL
-    from variant_ai.core.inference.model_file import RUN_MODEL
+    from variant_ai.core.inference.model_file import CONFIG, MODEL, RUN_MODEL
     from variant_ai.core.nets import choose_head, configure_for
     from variant_ai.core.nets.interface import spec_metadata
     from variant_ai.core.nets.onnx_export import export_onnx

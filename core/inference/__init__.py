@@ -3,9 +3,8 @@
 In reading order:
 
     interface.py               Evaluator, Evaluation, ModelInfo
-    model_file.py              metadata of ONNX files; which file belongs to a precision
+    model_file.py              ONNX files, which one belongs to a precision; the net of a checkpoint
     packaged_nets.py           paths of the nets that come with a variant
-    checkpoint_files.py        finding and reading the net of a checkpoint
     int8_check.py              known answers that expose processors with wrong int8 results
     backends/                  padding; material, uniform and random; onnx, openvino and torch; composites
     layer_outputs.py           outputs of all layers of a net

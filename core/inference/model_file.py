@@ -1,29 +1,42 @@
-"""ONNX files: their metadata, and which file belongs to a precision.
+"""Files of nets: ONNX files, which file belongs to a precision, and checkpoints.
 
-The metadata is read from the outermost protobuf fields of the file: importing `onnx` would take a
+The metadata of an ONNX file is read from its outermost protobuf fields: importing `onnx` would take a
 hundred times as long, and opening a session longer still, while a client waits for the engine. It
 also distinguishes a file that was cut off from one that is something else.
+
+Checkpoints are written by `core/train/run/checkpoint.py`; here the net of one is found and read. torch is
+imported by `read_tensors` alone. The folder of a checkpoint has `checksums.json`, the sha256 of each of its
+other files. ONNX files have their own (`core/nets/onnx_files.py`). Files without a checksum (older ones, or
+files of other programs) are accepted.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import mmap
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.inference.checkpoint_files import step_folders
 from variant_ai.core.inference.interface import ModelInfo
-from variant_ai.core.nets.checksums import (
+from variant_ai.core.nets.interface import NetConfig
+from variant_ai.core.nets.onnx_files import (
     CHECKSUM,
     METADATA_PREFIX,
     has_checksum,
     matches_checksum,
 )
 from variant_ai.core.system.text_tables import counted
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 ONNX_SUFFIX = ".onnx"
 RUN_MODEL = "model.onnx"
@@ -266,3 +279,113 @@ def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
         shift += 7
         if shift > 63:
             raise ValueError("varint")
+
+
+# --- checkpoints ----------------------------------------------------------------------------------
+
+MODEL, AVERAGE, CONFIG = "model.safetensors", "average.safetensors", "config.json"
+"""Weights, averaged weights (preferred if there are any), and the net with its metadata."""
+CHECKSUMS = "checksums.json"
+_STEP = re.compile(r"step-(\d{8,})\Z")
+
+
+def find_checkpoint_folder(path: Path) -> Path:
+    """Return the folder of a checkpoint: the path itself, or the newest of a run directory.
+
+    Raises DataError if there is none.
+    """
+    if (path / MODEL).is_file():
+        return path
+    found = {**step_folders(path / "checkpoints"), **step_folders(path)}
+    if not found:
+        if path.suffix == ".onnx" and not path.exists():
+            raise DataError(f"there is no file {path}")
+        problem = "has no checkpoint" if path.exists() else "does not exist"
+        if path.is_file():
+            problem = "is neither an ONNX file (.onnx) nor a checkpoint"
+        raise DataError(
+            f"{path} {problem}: give a run directory with a checkpoint in it, or a checkpoint, "
+            f"which is a folder with {MODEL}"
+        )
+    return found[max(found)]
+
+
+def step_folders(folder: Path) -> dict[int, Path]:
+    """Step -> folder of each complete checkpoint in a folder, oldest first."""
+    if not folder.is_dir():
+        return {}
+    found = {int(m[1]): path for path in folder.iterdir() if (m := _STEP.match(path.name))}
+    return dict(sorted(found.items()))
+
+
+def read_checkpoint_info(folder: Path) -> tuple[ModelInfo, NetConfig]:
+    """Read the metadata of a checkpoint and the configuration of its net. Raises DataError."""
+    path = folder / CONFIG
+    check_file(path)
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        config = NetConfig.model_validate(fields["net"])
+        texts = {name: str(fields[name]) for name in ("variant", "encoding_hash")}
+        texts["spec"] = json.dumps(fields["spec"]) if "spec" in fields else ""
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist") from None
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    info = ModelInfo.of({**texts, "net": config.title, "head": config.head}, str(folder))
+    return info, config
+
+
+def checkpoint_step(folder: Path) -> int | None:
+    """Return the training step in the name of a checkpoint's folder; None if it has none."""
+    match = _STEP.match(folder.name)
+    return int(match[1]) if match else None
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Read tensors by name. Raises DataError if the file is missing or damaged."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        check_file(path)
+        tensors: dict[str, Tensor] = load_file(path)
+    except FileNotFoundError:
+        raise DataError(f"{path} is not there") from None
+    except SafetensorError as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    return tensors
+
+
+def checksums_json(contents: Mapping[str, bytes]) -> bytes:
+    """Contents of `checksums.json` for files by name."""
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    return json.dumps(digests, indent=2).encode()
+
+
+def read_checksums(folder: Path) -> dict[str, str]:
+    """Read the sha256 (hex) of each file of a checkpoint; empty if there are none. Raises DataError."""
+    path = folder / CHECKSUMS
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise DataError(f"{path} is damaged: {error}") from None
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise DataError(f"{path} is damaged: expected file names with their sha256")
+    return found
+
+
+def check_file(path: Path) -> None:
+    """Compare a file of a checkpoint with its checksum, if it has one; missing files are ignored here.
+    Raises DataError."""
+    expected = read_checksums(path.parent).get(path.name)
+    if expected is None or not path.is_file():
+        return
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != expected:
+        raise DataError(
+            f"{path} is damaged: its sha256 differs from the one in {CHECKSUMS}; use an older "
+            f"checkpoint of the run (or, if you changed the file yourself, delete {CHECKSUMS})"
+        )

@@ -18,9 +18,9 @@ from onnx import numpy_helper
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.model_file import read_model_file
-from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.nets.interface import spec_metadata
 from variant_ai.core.nets.onnx_export import write_metadata
+from variant_ai.core.nets.onnx_files import serialised
 from variant_ai.core.spec import VariantSpec, rules_hash
 from variant_ai.core.spec.plane_layout import (
     InputPlane,

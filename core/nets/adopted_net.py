@@ -20,11 +20,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from variant_ai.core.encoding import ENCODER_VERSION, Encoder
 from variant_ai.core.errors import DataError
-from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.nets.foreign_layout import UNUSED, NetLayout
 from variant_ai.core.nets.interface import spec_metadata
 from variant_ai.core.nets.onnx_export import INPUT, OUTPUTS, write_metadata
-from variant_ai.core.nets.onnx_files import cpu_session
+from variant_ai.core.nets.onnx_files import cpu_session, serialised
 from variant_ai.core.spec import VariantSpec
 from variant_ai.core.system.text_tables import counted
 

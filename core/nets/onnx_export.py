@@ -22,11 +22,10 @@ import torch
 from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.nets.checksums import METADATA_PREFIX, serialised
 from variant_ai.core.nets.description import evaluating
 from variant_ai.core.nets.interface import NetShape
 from variant_ai.core.nets.network import auxiliary_outputs, outputs_of
-from variant_ai.core.nets.onnx_files import cpu_session, write_onnx
+from variant_ai.core.nets.onnx_files import METADATA_PREFIX, cpu_session, serialised, write_onnx
 
 OPSET = 17
 INPUT = "planes"

@@ -21,11 +21,10 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.nets.checksums import METADATA_PREFIX
 from variant_ai.core.nets.description import run_watched
 from variant_ai.core.nets.interface import NetConfig
 from variant_ai.core.nets.onnx_export import difference_from, sample_planes
-from variant_ai.core.nets.onnx_files import read_onnx
+from variant_ai.core.nets.onnx_files import METADATA_PREFIX, read_onnx
 from variant_ai.core.system.text_tables import counted
 
 TOLERANCE = 1e-3

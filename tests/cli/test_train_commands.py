@@ -17,7 +17,7 @@ from variant_ai.cli.main import cli
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.errors import DataError
-from variant_ai.core.nets.checksums import serialised
+from variant_ai.core.nets.onnx_files import serialised
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.train.loop.optimisers import OPTIMISERS

@@ -17,7 +17,7 @@ from variant_ai.core.inference.choosing import evaluator_timing as measure
 from variant_ai.core.inference.choosing import fastest_evaluator as auto
 from variant_ai.core.inference.choosing import saved_choices as kept
 from variant_ai.core.inference.model_file import find_model_file, read_model_file
-from variant_ai.core.nets.checksums import serialised
+from variant_ai.core.nets.onnx_files import serialised
 from variant_ai.core.spec import builtin_specs, load_spec
 
 

@@ -19,7 +19,7 @@ from variant_ai.core.inference.backends.onnx_backend import PROVIDERS
 from variant_ai.core.inference.backends.torch_backend import TorchEvaluator
 from variant_ai.core.inference.choosing import evaluator_timing as measure
 from variant_ai.core.inference.choosing import fastest_evaluator as auto
-from variant_ai.core.nets.checksums import serialised
+from variant_ai.core.nets.onnx_files import serialised
 
 
 class Machine:

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from variant_ai.core.nets import convolution
-from variant_ai.core.nets.convolution import ABREAST, BoardConv, gradient_of_weights
+from variant_ai.core.nets import layers
+from variant_ai.core.nets.layers import ABREAST, BoardConv, gradient_of_weights
 
 
 def case(boards: int, height: int, width: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
@@ -49,8 +49,8 @@ def abreast(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
         seen.append(tuple(weight.shape))
         return gradient_of_weights(gradient, x, weight)
 
-    monkeypatch.setattr(convolution, "has_amx", lambda: True)
-    monkeypatch.setattr(convolution, "gradient_of_weights", watched)
+    monkeypatch.setattr(layers, "has_amx", lambda: True)
+    monkeypatch.setattr(layers, "gradient_of_weights", watched)
     return seen
 
 

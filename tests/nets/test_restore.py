@@ -14,8 +14,8 @@ from torch import nn
 
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets import NetConfig, core_networks
-from variant_ai.core.nets.checksums import serialised
 from variant_ai.core.nets.onnx_export import difference_from, export_onnx, sample_planes
+from variant_ai.core.nets.onnx_files import serialised
 from variant_ai.core.nets.restore import restore, settle_norms
 
 BOARD, PLANES, POLICY = (10, 9), 5, 3

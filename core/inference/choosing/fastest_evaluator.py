@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from variant_ai.core.errors import DataError, VariantAIError
-from variant_ai.core.inference.checkpoint_files import checkpoint_step, find_checkpoint_folder
 from variant_ai.core.inference.choosing import saved_choices
 from variant_ai.core.inference.choosing.evaluator_timing import best_piece, interleaved
 from variant_ai.core.inference.choosing.saved_choices import Choice, OtherLoad, SavedChoice
@@ -29,6 +28,8 @@ from variant_ai.core.inference.model_file import (
     RUN_MODEL,
     ModelFile,
     beside_name,
+    checkpoint_step,
+    find_checkpoint_folder,
     find_model_file,
     read_model_file,
 )

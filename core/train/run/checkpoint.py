@@ -26,14 +26,17 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from variant_ai.core.errors import DataError
-from variant_ai.core.inference.checkpoint_files import (
+from variant_ai.core.inference.model_file import (
     AVERAGE,
+    CHECKSUMS,
     MODEL,
+    check_file,
+    checksums_json,
     find_checkpoint_folder,
+    read_checksums,
     read_tensors,
     step_folders,
 )
-from variant_ai.core.nets.checksums import CHECKSUMS, check_file, checksums_json, read_checksums
 from variant_ai.core.nets.network import load_model
 from variant_ai.core.system.files import naming, rename, synchronise
 from variant_ai.core.train.loop.optimisers import find_optimiser
