@@ -33,7 +33,7 @@ _MOVED = (
     (
         "core.rules",
         "core.rules.fairy",
-        "fairy_moves fairy_states fairy_stockfish workers=fairy_workers",
+        "fairy_moves=fairy_positions fairy_states=fairy_positions fairy_stockfish workers=fairy_workers",
     ),
     ("core.rules", "core.rules.text", "fen notation"),
     (

@@ -5,7 +5,7 @@ Two implementations play specs: `kernel` (compiled tables, microseconds a call) 
 add others (`plain_rules.py`).
 Positions are records (`position.py`), moves are integers. A Rules object has no game state, so it
 may serve any number of games and threads (calls of `fairy` run one at a time). A position of
-`fairy` carries what a record cannot hold (`fairy_states.py`).
+`fairy` carries what a record cannot hold (`fairy_positions.py`).
 
 Repetition, perpetual check and perpetual chase depend on the moves before a position; for these
 there is `Game` (`game.py`), which keeps the history.

@@ -14,8 +14,8 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.encoding.move_codes import MoveCodec
 from variant_ai.core.errors import FenError, MoveError, SpecError
 from variant_ai.core.inference import UniformEvaluator
+from variant_ai.core.rules.fairy.fairy_positions import state_of
 from variant_ai.core.rules.fairy.fairy_rules import FairyRules, identity
-from variant_ai.core.rules.fairy.fairy_states import state_of
 from variant_ai.core.rules.fairy.fairy_stockfish import FairyVariant, pyffish
 from variant_ai.core.rules.fairy.fairy_workers import RulesWorkers, look_ahead, workers_of
 from variant_ai.core.rules.game import Game

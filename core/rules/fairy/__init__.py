@@ -4,8 +4,7 @@ play.
 Modules in reading order:
 
     fairy_stockfish   pyffish behind a safe interface
-    fairy_states      positions as Fairy-Stockfish keeps them
-    fairy_moves       its moves as move integers
+    fairy_positions   positions as Fairy-Stockfish keeps them, its moves as move integers
     fairy_rules       `FairyRules`, the implementation of `Rules`
     fairy_workers     child processes that compute positions ahead of time
 """

@@ -2,7 +2,7 @@
 
 This engine is the reference for the kernel, and plays the variants that the kernel does not
 support. Positions are the same records and moves the same integers. Each record also carries a FEN
-and moves for Fairy-Stockfish (`fairy_states.py`), since it cannot hold everything (walls, two e.p.
+and moves for Fairy-Stockfish (`fairy_positions.py`), since it cannot hold everything (walls, two e.p.
 squares, a pass). pyffish gets only FENs that it wrote itself, that were written from a checked
 record, or, for specs with `engine: fairy`, that it has found valid.
 """
@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from variant_ai.core.errors import FenError, MoveError, SpecError
-from variant_ai.core.rules.fairy.fairy_moves import FairyMoves, is_move_text, is_pass
-from variant_ai.core.rules.fairy.fairy_states import (
+from variant_ai.core.rules.fairy.fairy_positions import (
     UNKNOWN,
+    FairyMoves,
     RecentCache,
     State,
     fingerprint,
+    is_move_text,
+    is_pass,
     state_of,
     with_state,
 )
