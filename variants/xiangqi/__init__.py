@@ -3,7 +3,6 @@
 Modules in reading order:
 
     plugin        entries for the plugin host
-    description   moves as piece, file, direction and number
-    notation      Chinese notation and WXF
+    notation      Chinese notation and WXF, moves as piece, file, direction and number
     readers       its game files
 """
