@@ -66,7 +66,7 @@ _MOVED = (
     (
         "core.inference",
         "core.inference.backends",
-        "baseline=uniform_backend onnx=onnx_backend openvino=openvino_backend torch=torch_backend padding parallel=composite_backends check=composite_backends",
+        "baseline=netless_backends uniform_backend=netless_backends onnx=onnx_backend openvino=openvino_backend torch=torch_backend padding parallel=composite_backends check=composite_backends",
     ),
     (
         "core.inference",

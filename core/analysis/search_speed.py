@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding.encoder import Encoder
 from variant_ai.core.encoding.encoding_kernels import InputTables, encode_into
 from variant_ai.core.errors import SettingError
-from variant_ai.core.inference.backends.uniform_backend import UniformEvaluator
+from variant_ai.core.inference.backends.netless_backends import UniformEvaluator
 from variant_ai.core.inference.choosing.evaluator_timing import random_planes
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.jit import Number, njit

@@ -46,9 +46,9 @@ class FlatLabels(LabelEncoder):
 
     name = "moves"
 
-    def __init__(self, spec: VariantSpec, policy: PolicyMap | None = None) -> None:
+    def __init__(self, spec: VariantSpec) -> None:
         super().__init__(spec)
-        self.policy = policy or PolicyMap(spec)
+        self.policy = PolicyMap(spec)
         self.types = PieceTypes(spec)
         self._letters = list(spec.pieces)
         self._keys = sorted(self._all())

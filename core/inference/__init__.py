@@ -27,8 +27,8 @@ This file imports neither torch nor OpenVINO.
 """
 
 from variant_ai.core.inference.backends.composite_backends import CheckEvaluator, ParallelEvaluator
+from variant_ai.core.inference.backends.netless_backends import RandomEvaluator, UniformEvaluator
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
-from variant_ai.core.inference.backends.uniform_backend import RandomEvaluator, UniformEvaluator
 from variant_ai.core.inference.choosing.evaluator_factory import (
     EvaluatorRequest,
     make_evaluator,

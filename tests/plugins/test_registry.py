@@ -244,7 +244,7 @@ def supplied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Registry,
 
 def test_a_spec_is_played_by_the_engine_of_a_plugin(supplied: tuple[Registry, Path]) -> None:
     from variant_ai.core.encoding import Encoder
-    from variant_ai.core.inference.backends.uniform_backend import UniformEvaluator
+    from variant_ai.core.inference.backends.netless_backends import UniformEvaluator
     from variant_ai.core.rules import make_rules
     from variant_ai.core.search.move.limits import Limits
     from variant_ai.core.search.search import Search

@@ -9,7 +9,7 @@ import numpy as np
 from numba.core import dispatcher
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.inference.backends.uniform_backend import RandomEvaluator, UniformEvaluator
+from variant_ai.core.inference.backends.netless_backends import RandomEvaluator, UniformEvaluator
 from variant_ai.core.rules.chase_judge import load_judge
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.kernel.kernel_rules import is_compiled

@@ -12,7 +12,7 @@ import pytest
 from graph_walk import children, reachable
 
 from variant_ai.core.errors import VariantAIError
-from variant_ai.core.inference.backends.material_backend import MaterialEvaluator
+from variant_ai.core.inference.backends.netless_backends import MaterialEvaluator
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.piece_values import capture_gains
 from variant_ai.core.rules.position import (

@@ -21,7 +21,11 @@ from pathlib import Path
 from variant_ai.core.errors import UnknownNameError, VariantAIError
 from variant_ai.core.factories import EVALUATORS
 from variant_ai.core.inference.backends.composite_backends import CheckEvaluator, ParallelEvaluator
-from variant_ai.core.inference.backends.uniform_backend import RandomEvaluator, UniformEvaluator
+from variant_ai.core.inference.backends.netless_backends import (
+    MaterialEvaluator,
+    RandomEvaluator,
+    UniformEvaluator,
+)
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.inference.model_file import PRECISIONS, find_model_file
 from variant_ai.core.spec import VariantSpec
@@ -217,8 +221,6 @@ def make_uniform(
 
 def make_material(request: EvaluatorRequest) -> Evaluator:
     """Make an evaluator that counts pieces; the model is ignored."""
-    from variant_ai.core.inference.backends.material_backend import MaterialEvaluator
-
     return MaterialEvaluator(request.spec)
 
 

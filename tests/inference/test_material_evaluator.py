@@ -9,7 +9,7 @@ import variant_ai
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.inference import make_evaluator
-from variant_ai.core.inference.backends.material_backend import MaterialEvaluator
+from variant_ai.core.inference.backends.netless_backends import MaterialEvaluator
 from variant_ai.core.inference.choosing.evaluator_factory import best_without_net
 from variant_ai.core.rules.piece_values import piece_values, square_values
 from variant_ai.core.spec import builtin_specs, load_spec
