@@ -126,6 +126,7 @@ PolicyTables: TypeAlias = Annotated[NDArray[np.void], array(POLICY)]
 
 
 # --- compiled functions ---------------------------------------------------------------------------
+
 Planes = NDArray[np.float32]
 Moves = NDArray[np.int32]
 

@@ -170,6 +170,7 @@ def _prune(base: Path, stem: str) -> None:
 
 
 # --- files of one function ------------------------------------------------------------------------
+
 LARGE = 3000
 """Size of bytecode in bytes, including the helpers compiled into it, from which a function is called
 by its symbol."""

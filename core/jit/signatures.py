@@ -63,6 +63,7 @@ Longs2D: TypeAlias = Annotated[NDArray[np.int64], array(np.int64, 2)]
 
 
 # --- signatures, callees and sizes ----------------------------------------------------------------
+
 _typeof: Any = numba.typeof
 PLAIN: dict[Any, Any] = {int: types.int64, float: types.float64, bool: types.boolean}
 

@@ -141,6 +141,8 @@ def safe_castled(t: TablesRow, p: PositionRow, walk: Number, us: Number) -> Trut
 
 
 # --- rules that take moves away -------------------------------------------------------------------
+
+
 @inlined
 def without_checks(t: TablesRow, p: PositionRow, out: MoveListRow, n: Number) -> Number:
     """Keep only the moves that do not give check. For moves that take a piece from one square to another
