@@ -27,9 +27,8 @@ from variant_ai.core.search.interface import BaseSearch, check_shape
 from variant_ai.core.search.move.limits import Limits
 from variant_ai.core.search.move.variations import line_limit, make_report, visited_moves
 from variant_ai.core.search.net_view import encoder_and_rules, with_last_moves
-from variant_ai.core.search.pipeline import Pipeline, streams
+from variant_ai.core.search.pipeline import NetSteps, Pipeline, UniformSteps, streams
 from variant_ai.core.search.report import Report
-from variant_ai.core.search.search_steps import NetSteps, UniformSteps
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.search.tree.edges import moves_to_search
 from variant_ai.core.search.tree.game_tree import Tree
