@@ -4,7 +4,7 @@ After a move the new root is a node of the graph, and most other nodes can no lo
 are found and freed in short slices between batches, while the search goes on:
 
     MARKING     marks nodes from the root along the slots; nodes created meanwhile are marked from the
-                start, and a node that gets a new edge is put on the stack (`descent.link`)
+                start, and a node that gets a new edge is put on the stack (`growth.link`)
     SWEEPING    goes through the hash chains and frees the nodes without the mark
     JOINING     goes through memory and joins neighbouring free blocks
 """
