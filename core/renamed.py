@@ -146,7 +146,7 @@ _MOVED = (
     (
         "core.arena",
         "core.arena.games",
-        "generate=generation generated=generated_games self_play=generation openings polyglot=openings policy_lines=openings blunders=generation",
+        "generate=generation generated=generated_games self_play=generation openings polyglot=openings policy_lines=openings blunders=generated_games",
     ),
     ("core.arena", "core.arena.tuning", "surrogate tuning_picture"),
     (

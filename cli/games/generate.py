@@ -216,7 +216,7 @@ def _program_generator(
     settings: GenerationSettings, program: PlayerSpec, rules: Rules, starts: Sequence[Opening]
 ) -> tuple[GameGenerator, dict[str, Any]]:
     from variant_ai.cli.common.player_options import steady_player
-    from variant_ai.core.arena.games.player_games import PlayerGames
+    from variant_ai.core.arena.games.game_generators import PlayerGames
     from variant_ai.core.arena.programs.engine_process import engine_command
 
     if settings.kept_visits is not None:
@@ -251,8 +251,7 @@ def _net_generator(
         net_digest,
         search_params,
     )
-    from variant_ai.core.arena.games.net_games import NetGames
-    from variant_ai.core.arena.games.player_games import PlayerGames
+    from variant_ai.core.arena.games.game_generators import NetGames, PlayerGames
     from variant_ai.core.rules.kernel.kernel_rules import is_compiled
     from variant_ai.plugins import registry
 
@@ -311,7 +310,7 @@ def _on_cluster(
     address: str, generator: GameGenerator, name: str, starts: Sequence[Opening]
 ) -> GameGenerator:
     """Return a generator of the same games on the machines of a cluster."""
-    from variant_ai.core.arena.games.pooled_games import PooledGames
+    from variant_ai.core.arena.games.game_generators import PooledGames
     from variant_ai.core.arena.players.player_spec import parse_player
     from variant_ai.plugins import registry
 
@@ -405,8 +404,11 @@ def _print(report: GenerationReport, output: Path, as_json: bool) -> None:
 
 
 def _advise_on_rules(name: str, spec: VariantSpec, report: GenerationReport) -> None:
-    from variant_ai.core.arena.players.player_spec import PlayerSpec
-    from variant_ai.core.arena.programs.rule_differences import advice_on_rules, program_variant
+    from variant_ai.core.arena.players.player_spec import (
+        PlayerSpec,
+        advice_on_rules,
+        program_variant,
+    )
 
     # PlayerSpec: a program of this command has no name of its own for the variant.
     note(advice_on_rules(name, program_variant(PlayerSpec(), spec), spec, report.rule_faults))

@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 from toy_engine import SHORT, ToyEngine, changed, played, toy_player
 
-from variant_ai.core.arena.games.blunders import SHORTEST_CUT, BlunderRule, filtered, last_blunder
-from variant_ai.core.arena.games.generated_games import Dropped, Ended
-from variant_ai.core.arena.games.player_games import PlayerGames
+from variant_ai.core.arena.games.game_generators import PlayerGames
+from variant_ai.core.arena.games.generated_games import (
+    SHORTEST_CUT,
+    BlunderRule,
+    Dropped,
+    Ended,
+    filtered,
+    last_blunder,
+)
 from variant_ai.core.data.game_record import MATE, MOVE_LIMIT, GameRecord
 from variant_ai.core.errors import EngineError
 from variant_ai.core.rules.game import Game

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from toy_engine import SHORT, ToyEngine, changed, clients, generator, played, toy_player
 
+from variant_ai.core.arena.games.game_generators import PlayerGames
 from variant_ai.core.arena.games.generated_games import (
     Dropped,
     Ended,
@@ -20,7 +21,6 @@ from variant_ai.core.arena.games.generated_games import (
     journal_path,
 )
 from variant_ai.core.arena.games.generation import MAX_FAILURES, MAX_UNWANTED, GenerationSettings
-from variant_ai.core.arena.games.player_games import PlayerGames
 from variant_ai.core.arena.players.player import Player
 from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.arena.programs.engine_process import GAMES_FOLDERS

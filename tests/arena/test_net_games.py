@@ -12,10 +12,9 @@ import pytest
 from numpy.typing import NDArray
 from toy_engine import changed
 
-from variant_ai.core.arena.games.blunders import BlunderRule, filtered
-from variant_ai.core.arena.games.generated_games import Ended, GeneratedGames
+from variant_ai.core.arena.games.game_generators import NetGames
+from variant_ai.core.arena.games.generated_games import BlunderRule, Ended, GeneratedGames, filtered
 from variant_ai.core.arena.games.generation import RANDOM_MOVE, GenerationSettings, game_seed
-from variant_ai.core.arena.games.net_games import NetGames
 from variant_ai.core.arena.games.openings import Opening
 from variant_ai.core.arena.match.referee import RESIGN_RULE
 from variant_ai.core.data.game_record import MOVE_LIMIT, GameRecord

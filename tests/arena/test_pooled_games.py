@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
+from variant_ai.core.arena.games.game_generators import PlayerGames, PooledGames
 from variant_ai.core.arena.games.generated_games import Ended, game_number
 from variant_ai.core.arena.games.generation import GenerationSettings
 from variant_ai.core.arena.games.openings import Opening
-from variant_ai.core.arena.games.player_games import PlayerGames
-from variant_ai.core.arena.games.pooled_games import PooledGames
 from variant_ai.core.arena.players.player import Player
 from variant_ai.core.arena.players.player_spec import PlayerSpec
 from variant_ai.core.arena.programs.program_player import program_player

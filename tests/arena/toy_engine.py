@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from variant_ai.core.arena.games.game_generators import PlayerGames
 from variant_ai.core.arena.games.generated_games import Dropped
 from variant_ai.core.arena.games.generation import GenerationSettings
 from variant_ai.core.arena.games.openings import Opening
-from variant_ai.core.arena.games.player_games import PlayerGames
 from variant_ai.core.arena.players.player import Player
 from variant_ai.core.arena.programs.engine_process import EngineDiedError, ProgramAnswer
 from variant_ai.core.arena.programs.program_player import Coordinates, UciPlayer

@@ -4,10 +4,7 @@
 | --- | --- |
 | `openings` | openings from files, stores, books and nets |
 | `generation` | games generated for training: settings, numbering, records |
-| `blunders` | games with blunders, dropped or cut |
-| `player_games` | games of a program, in threads |
-| `net_games` | games of a net, at once with shared batches |
-| `pooled_games` | games in the processes of a pool, on one machine or several |
-| `generated_games` | their journal, and the store in the end |
+| `game_generators` | games of a program in threads, of a net in shared batches, of either in several processes |
+| `generated_games` | games after their ends: blunders and repeated games dropped, a journal, the store |
 | `labelling` | positions of games labelled by a stronger player |
 """

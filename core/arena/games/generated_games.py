@@ -1,10 +1,11 @@
-"""Generated games on disk: a journal beside the store, and finally the store.
+"""Generated games after their ends: filters for blunders and repeated games, a journal, and the store.
 
-The first line of the journal holds the settings; it is only continued with the same ones. Every
-finished or filtered game is a line, written when it has ended, in any order of numbers, so a kill
-loses only the games in progress. Games that the player failed in are not written: the next run
-plays them again. When the run ends, the games are put into the store in the order of their numbers,
-without those that repeat earlier ones or that are in the store already, and the journal is removed.
+The first line of the journal, which lies beside the store, holds the settings; it is only continued
+with the same ones. Every finished or filtered game is a line, written when it has ended, in any order
+of numbers, so a kill loses only the games in progress. Games that the player failed in are not
+written: the next run plays them again. When the run ends, the games are put into the store in the
+order of their numbers, without those that repeat earlier ones or that are in the store already, and
+the journal is removed.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from variant_ai.core.arena.games.openings import Opening, played_out
 from variant_ai.core.arena.match.journal import Journal
-from variant_ai.core.arena.programs.rule_differences import RULE_FAULTS
-from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.arena.players.player import RULE_FAULTS
+from variant_ai.core.data.game_record import OPENING_TAG, GameRecord
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import Mode, StoreWriter
 from variant_ai.core.errors import DataError
+from variant_ai.core.rules.game import Game
+from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.closing import Closing
 
@@ -31,6 +35,10 @@ BLUNDER, DUPLICATE, STOPPED = "blunder", "duplicate", "stopped"
 """Reasons to drop a game without a failure of the player."""
 CUT_TAG = "CutPlies"
 """Header with the number of first plies that were cut off a game."""
+BLUNDER_BOUND = 1000
+"""Scores are limited to ± this many centipawns to find blunders."""
+SHORTEST_CUT = 10
+"""Minimum length in plies of a game of which the beginning was cut off."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,79 @@ class RepetitionFilter:
             return Dropped(game_number(game), DUPLICATE)
         self._played.add(key)
         return game
+
+
+@dataclass(frozen=True)
+class BlunderRule:
+    """Blunders, and the treatment of games that have one.
+
+    The score of a move and that of the reply are two evaluations of one position. If the second is
+    much worse for the player who made the move, the move was a blunder, and the result of the game
+    does not fit the positions before:
+
+        drop(p) = clip(score(p)) + clip(score(p + 1)),  each from the mover's view
+
+    Scores, mates included, are clipped to ±BLUNDER_BOUND, so that another way to win a won game is
+    no blunder. Random moves have no score and are no blunders.
+    """
+
+    drop: int
+    """A move that loses more centipawns is a blunder, 1 to 2 · BLUNDER_BOUND. It must be well above
+    the noise of the search, which is 100 to 200 at a few hundred nodes."""
+    action: Literal["drop", "cut"] = "drop"
+    """`drop`: drop the game. `cut`: keep it from the position after its last blunder on, if
+    SHORTEST_CUT plies are left and the rest ends like the whole game."""
+
+
+def last_blunder(scores: Sequence[int | None], drop: int) -> int | None:
+    """Ply of the last move that lost more than `drop`; None if there is none. scores: per ply, in
+    centipawns of the mover, None if unknown. The last move has no reply to judge it by."""
+    for ply in range(len(scores) - 2, -1, -1):
+        own, reply = scores[ply], scores[ply + 1]
+        if own is not None and reply is not None and _clipped(own) + _clipped(reply) > drop:
+            return ply
+    return None
+
+
+def filtered(rules: Rules, record: GameRecord, rule: BlunderRule) -> GameRecord | None:
+    """Apply the rule to a game; None if it is dropped."""
+    ply = last_blunder(record.scores or (), rule.drop)
+    if ply is None:
+        return record
+    return None if rule.action == "drop" else _after(rules, record, ply + 1)
+
+
+def _after(rules: Rules, record: GameRecord, plies: int) -> GameRecord | None:
+    """The game without its first `plies`; None if the rest is too short, or if its end depends on
+    the plies before (a repetition)."""
+    if record.plies - plies < SHORTEST_CUT:
+        return None
+    whole = played_out(rules, Opening(record.start_fen, tuple(record.moves[:plies])))
+    rest = Game(rules, whole.fen())
+    for move in record.moves[plies:]:
+        whole.push(move)
+        rest.push(move)
+    if whole.outcome() != rest.outcome():
+        return None
+    return replace(
+        record,
+        start_fen=rules.fen(rest.positions[0]),
+        moves=record.moves[plies:],
+        scores=(record.scores or [])[plies:],
+        visits=None if record.visits is None else record.visits[plies:],
+        root_values=None if record.root_values is None else record.root_values[plies:],
+        comments={ply - plies: text for ply, text in record.comments.items() if ply >= plies},
+        tags={
+            **record.tags,
+            "RandomPlies": "0",
+            OPENING_TAG: str(max(0, record.opening_plies - plies)),
+            CUT_TAG: str(plies),
+        },
+    )
+
+
+def _clipped(score: int) -> int:
+    return max(-BLUNDER_BOUND, min(BLUNDER_BOUND, score))
 
 
 @dataclass

@@ -3,7 +3,7 @@
 Game i depends only on the settings and i: its opening is sampled with the seed (seed, i), and the
 player begins it with empty memory and searches a fixed number of nodes. So the same command gives
 the same games with any number of them at once, if the player itself is deterministic (one thread
-is). Games are judged by the referee of matches. `player_games.py` and `net_games.py` play them.
+is). Games are judged by the referee of matches. `game_generators.py` plays them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from variant_ai.core.arena.games.blunders import BLUNDER_BOUND, BlunderRule, filtered
 from variant_ai.core.arena.games.generated_games import (
     BLUNDER,
+    BLUNDER_BOUND,
     DUPLICATE,
+    BlunderRule,
     Dropped,
     Ended,
     RepetitionFilter,
+    filtered,
     game_number,
 )
 from variant_ai.core.arena.games.openings import Opening, OpeningSampler, openings_digest

@@ -37,13 +37,12 @@ from variant_ai.core.arena.match.match_settings import (
 )
 from variant_ai.core.arena.match.player_pool import PlayerPool
 from variant_ai.core.arena.match.referee import Referee
-from variant_ai.core.arena.players.player import ACCIDENTS, FAULTS, Player
-from variant_ai.core.arena.programs.engine_process import EngineDiedError, EngineHungError
-from variant_ai.core.arena.programs.rule_differences import (
-    RULE_FAULTS,
+from variant_ai.core.arena.players.player import ACCIDENTS, FAULTS, RULE_FAULTS, Player
+from variant_ai.core.arena.players.player_spec import (
     advice_on_rules,
     program_variant,
 )
+from variant_ai.core.arena.programs.engine_process import EngineDiedError, EngineHungError
 from variant_ai.core.arena.tables.crosstable import Standings, csv_text, html, text
 from variant_ai.core.arena.tables.sprt import SprtStatus, pair_counts
 from variant_ai.core.errors import DataError, EngineError, SettingError

@@ -168,6 +168,8 @@ Reason = Literal[
 ]
 FAULTS = frozenset(get_args(Reason))
 """Reasons for which a player loses its game."""
+RULE_FAULTS = frozenset({"illegal move", "no move", "false claim"})
+"""Those that other rules than the spec's would explain."""
 LONGEST_WAIT = 86_400.0
 """Greatest number of seconds that a program may be given to answer."""
 ACCIDENTS = ("crash", "hang", "time forfeit")

@@ -27,8 +27,11 @@ from variant_ai.core.factories import PROGRAM_PROTOCOLS
 from variant_ai.core.spec.catalogue import PACKAGED
 from variant_ai.core.spec.search_settings import setting
 from variant_ai.core.system.checked_models import Place, checked
+from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
+    from variant_ai.core.spec.schema import VariantSpec
+
     Protocol = str
 else:
     Protocol = Literal[PROGRAM_PROTOCOLS.names]
@@ -212,6 +215,25 @@ def _search_settings(player: PlayerSpec, where: str) -> dict[str, Any]:
     except (SettingError, UnknownNameError) as error:
         raise SettingError(f"{where}: {error}") from error
     return found
+
+
+def program_variant(player: PlayerSpec, spec: VariantSpec) -> str:
+    """The name by which a program is asked to play a variant."""
+    return player.variant or spec.fairy or spec.variant
+
+
+def advice_on_rules(name: str, asked: str, spec: VariantSpec, games: int) -> str:
+    """Return a sentence about a program that broke the rules in some games, for the user.
+
+    Programs answer for an older position when they reject a move that the spec allows, so that a legal
+    game of the other side looks like an illegal move of theirs.
+    """
+    return (
+        f"{name} broke the rules of {spec.variant} in {counted(games, 'game')}, which say nothing about its "
+        f"strength: it was asked to play {asked!r}, and may know other rules by that name than the spec. "
+        "Give it a file with these rules (`VariantPath`, an option of Fairy-Stockfish; the name in the file is "
+        "`variant=` of a player), or play by another spec of the game (`variant-ai variants` lists them)."
+    )
 
 
 def read_yaml(path: Path) -> object:

@@ -6,5 +6,4 @@
 | `uci_client` | its protocols UCI, UCCI and UCI-cyclone |
 | `xboard_client` | XBoard's protocol |
 | `program_player` | an engine as a player of matches |
-| `rule_differences` | faults that show that a program plays by other rules |
 """

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar, cast
 
 from variant_ai.core.arena.players.player import Allowance, Fault, Player, Reply, Turn
-from variant_ai.core.arena.players.player_spec import PlayerSpec
+from variant_ai.core.arena.players.player_spec import PlayerSpec, program_variant
 from variant_ai.core.arena.programs.engine_process import (
     EngineDiedError,
     EngineHungError,
@@ -23,7 +23,6 @@ from variant_ai.core.arena.programs.engine_process import (
     ProgramAnswer,
     engine_command,
 )
-from variant_ai.core.arena.programs.rule_differences import program_variant
 from variant_ai.core.arena.programs.uci_client import CycloneClient, UcciClient, UciClient
 from variant_ai.core.arena.programs.xboard_client import XboardClient
 from variant_ai.core.errors import EngineError, MoveError

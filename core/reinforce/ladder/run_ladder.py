@@ -16,14 +16,20 @@ from pathlib import Path
 
 from variant_ai.core.arena.games.openings import played_out
 from variant_ai.core.arena.match.referee import Conduct, Referee
-from variant_ai.core.arena.players.player import FAULTS, Allowance, Player, RandomPlayer
-from variant_ai.core.arena.players.player_spec import PlayerSpec, parse_player
-from variant_ai.core.arena.programs.program_player import program_player
-from variant_ai.core.arena.programs.rule_differences import (
+from variant_ai.core.arena.players.player import (
+    FAULTS,
     RULE_FAULTS,
+    Allowance,
+    Player,
+    RandomPlayer,
+)
+from variant_ai.core.arena.players.player_spec import (
+    PlayerSpec,
     advice_on_rules,
+    parse_player,
     program_variant,
 )
+from variant_ai.core.arena.programs.program_player import program_player
 from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
