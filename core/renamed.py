@@ -91,14 +91,17 @@ _MOVED = (
     ),
     ("core.search", "core.jit", "prefetch=functions"),
     ("core.jit", "core.jit", "crew=parallel_compilation"),
-    ("core.data", "core.data", "record=game_record stats=statistics"),
+    (
+        "core.data",
+        "core.data",
+        "record=game_record stats=statistics pgn_writer=game_text text_output=game_text",
+    ),
     (
         "core.data",
         "core.data.read",
         "reader=game_reader skips=game_reader pgn jsonl=line_formats tables=line_formats move_lists=line_formats text=decoding headers annotations=headers resolve sources=game_files importer",
     ),
-    ("core.data", "core.data.write", "pgn_writer text_output"),
-    ("core.data", "core.data.fetch", "fetching=monthly_archive lichess remote=remote_file"),
+    ("core.data", "core.data.fetch", "fetching=lichess lichess remote=remote_file"),
     (
         "core.data",
         "core.data.store",

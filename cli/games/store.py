@@ -189,7 +189,7 @@ def _values(game: GameRecord) -> dict[str, Any]:
 
 
 def _show_game(store: Store, number: int, notation: str, as_json: bool) -> None:
-    from variant_ai.core.data.write.text_output import move_texts, visit_texts
+    from variant_ai.core.data.game_text import move_texts, visit_texts
 
     if not 1 <= abs(number) <= len(store):
         fail(

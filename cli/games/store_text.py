@@ -81,7 +81,7 @@ def export(
     **options: Any,
 ) -> None:
     """Write games as text: PGN, JSON lines or lists of moves."""
-    from variant_ai.core.data.write.text_output import text_file
+    from variant_ai.core.data.game_text import text_file
 
     conditions = game_filter(options)
     if output == Path("-"):
@@ -130,14 +130,12 @@ def _format(given: str | None, output: Path | None) -> str:
 
 
 def _writer(name: str) -> Callable[[Rules, Notation, GameRecord], str]:
-    from variant_ai.core.data.write import text_output
+    from variant_ai.core.data.game_text import json_line, move_line, pgn_text
 
     if name == "jsonl":
-        return text_output.json_line
+        return json_line
     if name == "moves":
-        return text_output.move_line
-    from variant_ai.core.data.write.pgn_writer import pgn_text
-
+        return move_line
     return pgn_text
 
 
@@ -192,7 +190,7 @@ def _verified(path: Path, moves: bool, variant: str | None) -> dict[str, Any]:
 
 def _check_moves(store: Store, count: Callable[[], None]) -> None:
     """Raises DataError at the first move, played or searched, that is not legal."""
-    from variant_ai.core.data.write.text_output import positions_of
+    from variant_ai.core.data.game_text import positions_of
 
     rules, notation = rules_and_notation(store, "uci")
     for number, record in enumerate(store.games(), 1):

@@ -115,7 +115,7 @@ def command(
 
     from variant_ai.core.arena.games.openings import book_lines, policy_lines
     from variant_ai.core.data.game_record import GameRecord
-    from variant_ai.core.data.write.text_output import move_line, text_file
+    from variant_ai.core.data.game_text import move_line, text_file
     from variant_ai.core.rules.text.notation import UciNotation
     from variant_ai.plugins import registry
 

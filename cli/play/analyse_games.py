@@ -57,10 +57,10 @@ class GamesAnalysis:
         import contextlib
         from dataclasses import replace
 
+        from variant_ai.core.data.game_text import text_file
         from variant_ai.core.data.read.importer import Importer
         from variant_ai.core.data.store.blocks import is_store
         from variant_ai.core.data.store.game_store import Store
-        from variant_ai.core.data.write.text_output import text_file
         from variant_ai.plugins import registry
 
         spec = self.rules.spec
@@ -111,7 +111,7 @@ class GamesAnalysis:
     def add(self, record: GameRecord) -> None:
         """Analyse a game of the file."""
         from variant_ai.core.analysis.annotated_game import analyse_game, annotated
-        from variant_ai.core.data.write.pgn_writer import pgn_text
+        from variant_ai.core.data.game_text import pgn_text
 
         self.seen += 1
         self.last = record.number

@@ -346,7 +346,7 @@ class _Match:
     def pgn(self) -> str:
         from variant_ai import __version__
         from variant_ai.core.data.game_record import GameRecord
-        from variant_ai.core.data.write.pgn_writer import pgn_text
+        from variant_ai.core.data.game_text import pgn_text
 
         engine = f"variant-ai {__version__}"
         names = [engine, engine]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from variant_ai.core.data.game_record import GameRecord
-from variant_ai.core.data.write.pgn_writer import Remark
+from variant_ai.core.data.game_text import Remark
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position

@@ -5,7 +5,7 @@ read/         from files to games
 filters       conditions on games
 store/        games in one file, with checksums
 statistics    tables that describe a set of games
-write/        games as PGN and other text
+game_text     games as PGN and other text
 fetch/        published archives
 sample/       training batches
 """

@@ -216,7 +216,7 @@ class BoardService:
         raise MoveError(f"{shown!r} is no legal move here")
 
     def _pgn(self, question: Json) -> Json:
-        from variant_ai.core.data.write.pgn_writer import pgn_text
+        from variant_ai.core.data.game_text import pgn_text
 
         kept = self._game(question)
         game, rules = kept.game, kept.game.rules

@@ -16,9 +16,9 @@ from variant_ai.core.analysis.annotated_game import (
     player_accuracy,
 )
 from variant_ai.core.data.game_record import MATE, GameRecord
+from variant_ai.core.data.game_text import pgn_text
 from variant_ai.core.data.read.pgn import PgnReader
 from variant_ai.core.data.read.resolve import Resolver
-from variant_ai.core.data.write.pgn_writer import pgn_text
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules

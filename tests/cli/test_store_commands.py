@@ -444,7 +444,7 @@ def test_an_export_overwrites_only_with_replace(run: Run, store: Path) -> None:
 
 
 def test_control_c_keeps_the_lines_written(tmp_path: Path) -> None:
-    from variant_ai.core.data.write.text_output import text_file
+    from variant_ai.core.data.game_text import text_file
 
     with pytest.raises(KeyboardInterrupt), text_file(tmp_path / "a.uci") as file:
         file.write("startpos moves e2e4 *\n")
@@ -469,7 +469,7 @@ def small_files() -> Iterator[None]:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX limits")
 @pytest.mark.usefixtures("small_files")
 def test_a_full_disk_leaves_no_file(run: Run, tmp_path: Path) -> None:
-    from variant_ai.core.data.write.text_output import text_file
+    from variant_ai.core.data.game_text import text_file
     from variant_ai.core.errors import DataError
 
     for name in ("a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.jsonl.xz"):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from importing import HOUSE, RED_UCI, notation, one, resolved, rules
 
 from variant_ai.core.data.game_record import MATE, RESULTS, GameRecord
+from variant_ai.core.data.game_text import WIDTH, pgn_text
 from variant_ai.core.data.read.resolve import opening_group
-from variant_ai.core.data.write.pgn_writer import WIDTH, pgn_text
 
 WORDS = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Zl", "Zp")), max_size=30

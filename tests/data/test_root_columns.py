@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from store_fakes import CODEC, SPEC, game, read, records, write
 
 from variant_ai.core.data.game_record import FULL_WEIGHT, MATE, GameRecord, PlyVisits
+from variant_ai.core.data.game_text import json_line
 from variant_ai.core.data.read.game_reader import RawGame
 from variant_ai.core.data.read.line_formats import JsonlReader
 from variant_ai.core.data.read.resolve import Resolver
@@ -24,7 +25,6 @@ from variant_ai.core.data.store.blocks import scan
 from variant_ai.core.data.store.columns import ColumnError, Columns
 from variant_ai.core.data.store.game_store import StoreWriter
 from variant_ai.core.data.store.visits import RootBlock
-from variant_ai.core.data.write.text_output import json_line
 from variant_ai.core.errors import DataError
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.text.notation import core_notations

@@ -14,7 +14,7 @@ from variant_ai.core.arena.players.player import ACCIDENTS
 from variant_ai.core.arena.tables.crosstable import Standings, standings
 from variant_ai.core.arena.tables.elo import Tally
 from variant_ai.core.data.game_record import GameRecord, Result, points_of
-from variant_ai.core.data.write.pgn_writer import pgn_text
+from variant_ai.core.data.game_text import pgn_text
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.text.notation import Notation

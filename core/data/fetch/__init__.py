@@ -1,6 +1,5 @@
 """Fetching published archives of games.
 
 remote_file       a file of a web server, with retries that resume
-lichess           monthly files of database.lichess.org
-monthly_archive   monthly files into a store
+lichess           monthly files of database.lichess.org, into a store
 """

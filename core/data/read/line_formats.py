@@ -5,7 +5,7 @@ JSON lines, for exchange with other tools and scripts:
     {"moves": "e2e4 e7e5" or ["e2e4", …], "result": "1-0", "white": …, "date": …, "fen": …}
 
 `scores`, `clocks` (lists as long as the game, null if unknown), `comments` (ply to text) and `tags`
-are as `text_output.py` writes them; `notation` names the notation of the moves. `visits` has an
+are as `game_text.py` writes them; `notation` names the notation of the moves. `visits` has an
 object for every ply, with the visits of a search by move: `[{"e2e4": 31, "d2d4": 12}, {}, …]`.
 `root_values` (numbers in [-1, 1] or null), `trains` (0 to 3) and `generation` are those of
 `GameRecord`.
@@ -110,7 +110,7 @@ def _fill_from_json(game: RawGame, data: Any) -> None:
     game.comments = _comments(data.pop("comments", {}), plies)
     tags = data.pop("tags", {})
     year = data.pop("year", None)
-    if "notation" in data and type(data.get("plies")) is int:  # a line of `text_output.py`
+    if "notation" in data and type(data.get("plies")) is int:  # a line of `game_text.py`
         del data["plies"]
         data.pop("source", None)
     if isinstance(tags, dict):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from variant_ai.core.data.game_record import GameRecord
+from variant_ai.core.data.game_text import move_texts
 from variant_ai.core.data.store.game_store import Store
-from variant_ai.core.data.write.text_output import move_texts
 from variant_ai.core.draw import board_svg, png_bytes
 from variant_ai.core.reinforce.cpu_clock import cpu_seconds
 from variant_ai.core.reinforce.games.self_play import RESIGNATIONS
