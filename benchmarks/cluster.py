@@ -41,17 +41,17 @@ from variant_ai.core.inference.interface import Evaluator
 from variant_ai.core.reinforce.games.game_journal import GameJournal, game_line, read_line
 from variant_ai.core.reinforce.games.game_supply import open_net
 from variant_ai.core.reinforce.games.self_play import make_self_play, recorded_positions
-from variant_ai.core.reinforce.learn.window_training import (
-    Course,
-    WindowTraining,
-    configure_start,
-    newest_games,
-)
 from variant_ai.core.reinforce.reinforce_settings import (
     Learning,
     ReinforceSettings,
     SearchChoice,
     Variety,
+)
+from variant_ai.core.reinforce.window_training import (
+    Course,
+    WindowTraining,
+    configure_start,
+    newest_games,
 )
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole

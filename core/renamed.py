@@ -155,12 +155,7 @@ _MOVED = (
     (
         "core.engine",
         "core.engine",
-        "player=engine workshop=engine_builder table=current_game lines=line_io replay=protocol_log service=json_service",
-    ),
-    (
-        "core.engine",
-        "core.engine.go",
-        "running_search search_signals searcher=running_search control=search_signals inbox=search_signals command_queue=search_signals loading=background_loader",
+        "player=engine workshop=engine_builder table=current_game lines=line_io replay=protocol_log service=json_service searcher=running_search control=search_signals inbox=search_signals command_queue=search_signals",
     ),
     (
         "core.engine",

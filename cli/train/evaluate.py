@@ -344,8 +344,8 @@ def _print_trained(
     models: list[Model], stores: list[Store], games: Sequence[NDArray[np.int64]]
 ) -> None:
     """Print a note for each net that was trained on these games: its results are too good."""
-    from variant_ai.core.reinforce.learn.window_training import count_learnt
     from variant_ai.core.reinforce.reinforce_folder import run_of_net
+    from variant_ai.core.reinforce.window_training import count_learnt
     from variant_ai.core.train.run.training_data import count_trained
 
     total = sum(map(len, games))

@@ -267,8 +267,7 @@ def _cluster_games(
     openings: tuple[Opening, ...],
 ) -> Callable[[set[int]], GameSupply]:
     """Return what makes the supply of games of a cluster. Raises VariantAIError if there is none."""
-    from variant_ai.core.reinforce.cluster.cluster_games import ClusterGames
-    from variant_ai.core.reinforce.cluster.cluster_player import PlayerSetup
+    from variant_ai.core.reinforce.games.cluster_games import ClusterGames, PlayerSetup
     from variant_ai.core.system.ray_cluster import connect
 
     ray = connect(address)

@@ -20,16 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 from variant_ai.core.engine.answers import Answer, infos_of
 from variant_ai.core.engine.commands import Go, SetPosition
-from variant_ai.core.engine.go.background_loader import (
+from variant_ai.core.engine.loading import (
     BackgroundLoader,
     has_time_to_look,
     loading_deadlines,
 )
-from variant_ai.core.engine.go.running_search import run_search
-from variant_ai.core.engine.go.search_signals import SearchSignals
-from variant_ai.core.engine.go.search_task import SearchTask
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
 from variant_ai.core.engine.protocols.uci import Info
+from variant_ai.core.engine.running_search import SearchTask, run_search
+from variant_ai.core.engine.search_signals import SearchSignals
 from variant_ai.core.errors import UnknownNameError, VariantAIError
 
 if TYPE_CHECKING:

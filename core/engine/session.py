@@ -40,12 +40,12 @@ from variant_ai.core.engine.commands import (
     Unreadable,
 )
 from variant_ai.core.engine.engine import Engine
-from variant_ai.core.engine.go.search_signals import QueuedCommand, SearchSignals
 from variant_ai.core.engine.line_io import MAX_LINE, InputLine, LineWriter
-from variant_ai.core.engine.loading_progress import LoadingProgress
+from variant_ai.core.engine.loading import LoadingProgress
 from variant_ai.core.engine.protocols.chosen_options import OptionSet
 from variant_ai.core.engine.protocols.engine_options import SHUFFLED, VARIANT
 from variant_ai.core.engine.protocols.uci import Dialect, Identity, shown
+from variant_ai.core.engine.search_signals import QueuedCommand, SearchSignals
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.factories import DIALECTS
 

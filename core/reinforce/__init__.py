@@ -5,17 +5,13 @@ A generation is one round of the loop: games of the current net, training, the n
 
 In reading order:
 
-reinforce_settings  the settings of a run
+reinforce_settings  the settings of a run, and the searches that they choose
 settings_file       the same as YAML
-chosen_search       the searches that the settings choose
 budget              generations and CPU minutes, and how much of them is used up
 reinforcement       the loop: games, training, matches, and again
 reinforce_folder    the files of a run
-games/              who plays the games, and how they are kept
-learn/              the replay window, and training on it
+games/              who plays the games, on this machine or on a cluster, and how they are kept
+window_training     the replay window, and a generation's training on it
 ladder/             matches that measure the nets
-report/             one page with curves and games
-cluster/            players on other machines, by Ray
-generation_summary  numbers of a generation
-cpu_clock           CPU time of a run
+report/             numbers and curves of generations, and one page with curves and games
 """

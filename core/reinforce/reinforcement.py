@@ -29,19 +29,23 @@ from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.data.store.stored_moves import RulesCodec
 from variant_ai.core.errors import DataError
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.budget import used_share, used_up
-from variant_ai.core.reinforce.cpu_clock import (
+from variant_ai.core.reinforce.budget import (
     CpuClock,
     compile_uncounted,
     cpu_seconds,
     memory_mb,
+    used_share,
+    used_up,
 )
 from variant_ai.core.reinforce.games.game_journal import GameJournal
 from variant_ai.core.reinforce.games.game_supply import GameSupply, LocalGames, open_net
 from variant_ai.core.reinforce.games.self_play import RESIGNATIONS, recorded_positions
-from variant_ai.core.reinforce.generation_summary import advice_on, summarise_games
 from variant_ai.core.reinforce.ladder.run_ladder import RunLadder, require_outside_players
-from variant_ai.core.reinforce.learn.window_training import (
+from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
+from variant_ai.core.reinforce.reinforce_settings import INT8, START_RANDOM, ReinforceSettings
+from variant_ai.core.reinforce.report.generation_statistics import advice_on, summarise_games
+from variant_ai.core.reinforce.report.reinforce_report import RunningReport
+from variant_ai.core.reinforce.window_training import (
     Course,
     WindowTraining,
     configure_start,
@@ -50,9 +54,6 @@ from variant_ai.core.reinforce.learn.window_training import (
     root_value_share,
     window_size,
 )
-from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
-from variant_ai.core.reinforce.reinforce_settings import INT8, START_RANDOM, ReinforceSettings
-from variant_ai.core.reinforce.report.reinforce_report import RunningReport
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from protocol_client import Client, FakeBuilder, best, hello, last_search
 
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.engine import loading_progress
+from variant_ai.core.engine import loading
+from variant_ai.core.engine import running_search as searcher_module
 from variant_ai.core.engine import session as session_module
-from variant_ai.core.engine.go import background_loader as loading
-from variant_ai.core.engine.go import running_search as searcher_module
 from variant_ai.core.engine.line_io import InputLine, LineWriter
 from variant_ai.core.engine.protocols.engine_options import Option
 from variant_ai.core.engine.protocols.uci import Dialect, Identity
@@ -164,7 +163,7 @@ def test_nothing_is_printed_before_uciok_but_id_and_option_lines() -> None:
 def test_readyok_means_ready_and_progress_is_printed_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(loading_progress, "EVERY", 0.05)
+    monkeypatch.setattr(loading, "PROGRESS_EVERY", 0.05)
     monkeypatch.setattr(compilation._state, "latest", None)
 
     class SlowBuilder(FakeBuilder):
@@ -203,9 +202,9 @@ def test_progress_is_printed_at_the_same_pace_for_several_answers(
         def start(self) -> None:
             started.append(self.call)
 
-    monkeypatch.setattr(loading_progress.threading, "Timer", Timer)
+    monkeypatch.setattr(loading.threading, "Timer", Timer)
     printed: list[str] = []
-    progress = loading_progress.LoadingProgress(lambda: False, printed.append)
+    progress = loading.LoadingProgress(lambda: False, printed.append)
     for _ in range(3):
         progress.begin()
     for _ in range(2):
@@ -220,7 +219,7 @@ def test_progress_is_printed_at_the_same_pace_for_several_answers(
 
 
 def test_a_go_that_waits_for_loading_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading_progress, "EVERY", 0.05)
+    monkeypatch.setattr(loading, "PROGRESS_EVERY", 0.05)
     monkeypatch.setattr(compilation._state, "latest", None)
     builder = LoadingBuilder()
     with hello(builder=builder) as client:

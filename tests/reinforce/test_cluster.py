@@ -16,8 +16,7 @@ from processes import children
 from variant_ai.cli.common.cluster_options import registered_rules
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store
-from variant_ai.core.reinforce.cluster.cluster_games import ClusterGames
-from variant_ai.core.reinforce.cluster.cluster_player import PlayerSetup
+from variant_ai.core.reinforce.games.cluster_games import ClusterGames, PlayerSetup
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher
 from variant_ai.core.system.interrupts import handlers_kept

@@ -15,9 +15,11 @@ import pytest
 
 from variant_ai.core.data.game_record import TRAINS_POLICY, GameRecord
 from variant_ai.core.errors import DataError, EngineError
-from variant_ai.core.reinforce.cluster import cluster_games
-from variant_ai.core.reinforce.cluster.cluster_games import MOST_FAILURES, RANGE, ClusterGames
-from variant_ai.core.reinforce.cluster.cluster_player import (
+from variant_ai.core.reinforce.games import cluster_games
+from variant_ai.core.reinforce.games.cluster_games import (
+    MOST_FAILURES,
+    RANGE,
+    ClusterGames,
     ClusterPlayer,
     GameBlock,
     NetFile,

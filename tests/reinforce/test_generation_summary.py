@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from variant_ai.core.reinforce.generation_summary import advice_on
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.report.generation_statistics import advice_on
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.inference import RandomEvaluator
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladder
 from variant_ai.core.reinforce.ladder.ladder_record import (
     LadderMatch,
     LadderRecord,
     Opponent,
+    draw_ladder,
 )
 from variant_ai.core.reinforce.ladder.run_ladder import (
     MakePlayer,

@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.inference import Evaluation, RandomEvaluator, UniformEvaluator
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.ladder.batch_players import BatchPlayer, make_batch_player
-from variant_ai.core.reinforce.ladder.net_match import MatchScore, play_match
+from variant_ai.core.reinforce.ladder.net_match import (
+    BatchPlayer,
+    MatchScore,
+    make_batch_player,
+    play_match,
+)
 from variant_ai.core.reinforce.reinforce_settings import SearchChoice
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy.fairy_rules import FairyRules

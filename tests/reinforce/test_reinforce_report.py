@@ -16,13 +16,12 @@ from variant_ai.core.data.game_record import OPENING_TAG, GameRecord
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.errors import DataError
-from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladder
-from variant_ai.core.reinforce.ladder.ladder_record import LadderMatch, LadderRecord
+from variant_ai.core.reinforce.ladder.ladder_record import LadderMatch, LadderRecord, draw_ladder
 from variant_ai.core.reinforce.ladder.run_ladder import PICTURE, RECORD
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
 from variant_ai.core.reinforce.report import reinforce_report
-from variant_ai.core.reinforce.report.generation_curves import (
+from variant_ai.core.reinforce.report.generation_statistics import (
     KINDS,
     cpu_minutes,
     end_shares,

@@ -16,13 +16,12 @@ from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.errors import DataError
 from variant_ai.core.jit import parallel_compilation
-from variant_ai.core.reinforce.budget import used_share, used_up
-from variant_ai.core.reinforce.cpu_clock import cpu_seconds
+from variant_ai.core.reinforce.budget import cpu_seconds, used_share, used_up
 from variant_ai.core.reinforce.games.game_journal import GameJournal
 from variant_ai.core.reinforce.ladder.run_ladder import RunLadder
-from variant_ai.core.reinforce.learn.window_training import WindowTraining
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
 from variant_ai.core.reinforce.reinforcement import Reinforcement, Watcher
+from variant_ai.core.reinforce.window_training import WindowTraining
 from variant_ai.core.train.run.checkpoint import save_checkpoint
 from variant_ai.plugins import registry
 

@@ -16,16 +16,16 @@ from variant_ai.core.data.sample.sampler import Sampler
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.data.store.store_writer import StoreWriter
 from variant_ai.core.encoding import Encoder
-from variant_ai.core.reinforce.generation_summary import summarise_games
-from variant_ai.core.reinforce.learn.window_training import (
+from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
+from variant_ai.core.reinforce.reinforce_settings import Learning, Window
+from variant_ai.core.reinforce.report.generation_statistics import summarise_games
+from variant_ai.core.reinforce.window_training import (
     WindowTraining,
     learning_rate,
     newest_games,
     root_value_share,
     window_size,
 )
-from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder
-from variant_ai.core.reinforce.reinforce_settings import Learning, Window
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.train.interface import TrainResult

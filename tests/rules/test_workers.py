@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from slow_rules import on_fairy
 
-from variant_ai.core.reinforce.cpu_clock import cpu_seconds
+from variant_ai.core.reinforce.budget import cpu_seconds
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.fairy.fairy_workers import (
     TARGET_SECONDS,

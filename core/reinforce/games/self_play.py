@@ -29,9 +29,12 @@ from variant_ai.core.data.game_record import (
     whole_weights,
 )
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.chosen_search import forest_settings, plain_search
 from variant_ai.core.reinforce.games.game_journal import self_play_record
-from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
+from variant_ai.core.reinforce.reinforce_settings import (
+    ReinforceSettings,
+    forest_settings,
+    plain_search,
+)
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.game import Game
 from variant_ai.core.rules.interface import Rules

@@ -1,7 +1,7 @@
 """The ladder of a run: matches that measure each generation, and the gate.
 
     RUN/ladder.json     every pairing, written after each (`ladder_record.py`)
-        ladder.svg      Elo over the generations (`ladder_picture.py`)
+        ladder.svg      Elo over the generations (`ladder_record.py:draw_ladder`)
 
 A generation plays some generations before it and the outside players of the settings. What is in
 `ladder.json` is not played again.
@@ -32,11 +32,20 @@ from variant_ai.core.arena.players.player_spec import (
 from variant_ai.core.arena.programs.program_player import program_player
 from variant_ai.core.errors import DataError, EngineError, SettingError
 from variant_ai.core.inference.interface import Evaluator
-from variant_ai.core.reinforce.cpu_clock import cpu_seconds
-from variant_ai.core.reinforce.ladder.batch_players import SinglePlayer, make_batch_player
-from variant_ai.core.reinforce.ladder.ladder_picture import draw_ladder
-from variant_ai.core.reinforce.ladder.ladder_record import LadderMatch, LadderRecord, Opponent
-from variant_ai.core.reinforce.ladder.net_match import ScoreCount, match_openings, play_match
+from variant_ai.core.reinforce.budget import cpu_seconds
+from variant_ai.core.reinforce.ladder.ladder_record import (
+    LadderMatch,
+    LadderRecord,
+    Opponent,
+    draw_ladder,
+)
+from variant_ai.core.reinforce.ladder.net_match import (
+    ScoreCount,
+    SinglePlayer,
+    make_batch_player,
+    match_openings,
+    play_match,
+)
 from variant_ai.core.reinforce.reinforce_settings import Ladder, ReinforceSettings
 from variant_ai.core.rules import make_rules
 from variant_ai.core.rules.interface import Rules

@@ -1,5 +1,5 @@
 """The report of a run. In reading order:
 
-generation_curves  curves over the generations
-reinforce_report   the page, with games of some generations as boards
+generation_statistics  numbers of a generation, and curves over the generations
+reinforce_report       the page, with games of some generations as boards
 """

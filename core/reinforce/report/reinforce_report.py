@@ -14,13 +14,13 @@ from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.game_text import move_texts
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.draw import board_svg, png_bytes
-from variant_ai.core.reinforce.cpu_clock import cpu_seconds
+from variant_ai.core.reinforce.budget import cpu_seconds
 from variant_ai.core.reinforce.games.self_play import RESIGNATIONS
 from variant_ai.core.reinforce.ladder.ladder_record import LadderRecord
 from variant_ai.core.reinforce.ladder.run_ladder import PICTURE, RECORD
 from variant_ai.core.reinforce.reinforce_folder import ReinforceFolder, RunState
 from variant_ai.core.reinforce.reinforce_settings import ReinforceSettings
-from variant_ai.core.reinforce.report.generation_curves import (
+from variant_ai.core.reinforce.report.generation_statistics import (
     Row,
     cpu_minutes,
     games_picture,

@@ -42,7 +42,7 @@ class ForestSettings:
     """Settings of the searches.
 
     Self-play fills fields from those of `SearchChoice` and `Variety` with the same names
-    (`core/reinforce/chosen_search.py:forest_settings`).
+    (`core/reinforce/reinforce_settings.py:forest_settings`).
     """
 
     gumbel: bool = True

@@ -1,4 +1,4 @@
-"""Loading of rules, net and search while a clock already runs: how long a `go` waits for it."""
+"""Loading of rules, net and search while a client waits: how long a `go` waits for it, and messages about it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from variant_ai.core.engine.go.search_signals import SearchSignals
-from variant_ai.core.engine.go.search_task import NEVER, SearchTask
+from variant_ai.core.engine.running_search import NEVER, SearchTask
+from variant_ai.core.engine.search_signals import SearchSignals
+from variant_ai.core.system import compilation_progress as compilation
 
 if TYPE_CHECKING:
     from variant_ai.core.search.move.clock import TimeManager
@@ -20,6 +21,8 @@ LATE_FOR_POLICY = 2.0
 """Seconds that a move for a fixed time may be late, if it would otherwise be any legal move."""
 LOADING_SHARE = 0.25
 """Share of the clock that may be spent, once, on loading a net."""
+PROGRESS_EVERY = 1.0
+"""Seconds between two checks whether the progress has changed."""
 
 
 def loading_deadlines(
@@ -98,3 +101,51 @@ def has_time_to_look(task: SearchTask, manager: TimeManager, seconds: float) -> 
     if clock is None or manager.pace(clock, task.own_moves) != "at once":
         return True
     return seconds <= TARGET_CAP * (clock.remaining + clock.byoyomi - manager.overhead)
+
+
+class LoadingProgress:
+    """Prints how far loading is, whenever that has changed and an answer waits for it."""
+
+    def __init__(self, is_over: Callable[[], bool], write: Callable[[str], None]) -> None:
+        """is_over: whether everything is loaded, or nobody wants to know. Both are called in a thread
+        of their own."""
+        self._is_over = is_over
+        self._write = write
+        self._lock = threading.Lock()
+        self._waiting = 0
+        """Number of answers that wait."""
+        self._last = ""
+        self._has_timer = False
+
+    def begin(self) -> None:
+        """Count an answer that waits from now on."""
+        with self._lock:
+            self._waiting += 1
+            self._last = ""
+            self._start_timer()
+
+    def end(self) -> None:
+        """Count an answer that has been given."""
+        with self._lock:
+            self._waiting -= 1
+
+    def _start_timer(self) -> None:
+        """Start the timer if there is none; the caller holds the lock."""
+        if not self._has_timer and not self._is_over():
+            self._has_timer = True
+            timer = threading.Timer(PROGRESS_EVERY, self._print)
+            timer.daemon = True
+            timer.start()
+
+    def _print(self) -> None:
+        with self._lock:
+            self._has_timer = False
+            if not self._waiting or self._is_over():
+                return
+            progress = compilation.latest()
+            is_compiling = progress is not None and progress.done < progress.total
+            text = str(progress) if is_compiling else "still loading"
+            if text != self._last:
+                self._write(text)
+            self._last = text
+            self._start_timer()

@@ -1,1 +1,0 @@
-"""One `go`: its limits, loading while its clock runs, the search beside a timer, and the client's signals."""
