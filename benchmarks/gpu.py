@@ -45,7 +45,7 @@ from variant_ai.core.rules.game import Game
 from variant_ai.core.search.settings import SearchParams
 from variant_ai.core.spec import VariantSpec, encoding_hash
 from variant_ai.core.system.files import write_whole
-from variant_ai.core.train.loop.device import choose_device
+from variant_ai.core.train.loop.devices import choose_device
 from variant_ai.core.train.measure.reduced_precision import write_fp16
 from variant_ai.core.train.run.plan import configure
 from variant_ai.core.train.run.training_settings import TrainRequest

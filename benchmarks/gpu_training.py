@@ -24,7 +24,7 @@ from variant_ai.cli.common.ending import run_script
 from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.system.child_processes import guard_child, release_child
 from variant_ai.core.system.files import write_whole
-from variant_ai.core.train.loop.distributed import ALONE, Workers, open_workers
+from variant_ai.core.train.loop.devices import ALONE, Workers, open_workers
 from variant_ai.core.train.loop.position_source import Samples
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.run.plan import prepare

@@ -33,7 +33,7 @@ from variant_ai.core.nets import NetConfig, configure_for
 from variant_ai.core.nets.description import describe
 from variant_ai.core.nets.layers import BoardConv
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.train.loop.device import (
+from variant_ai.core.train.loop.devices import (
     Precision,
     autocast,
     choose_device,

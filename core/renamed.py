@@ -116,12 +116,12 @@ _MOVED = (
     (
         "core.train",
         "core.train.loop",
-        "trainer learner schedule=optimisers assembly=optimisers muon averages workers=distributed guard=learner window=learner device source=position_source placement=position_source",
+        "trainer learner schedule=optimisers assembly=optimisers muon averages=learner workers=devices guard=learner window=learner device=devices source=position_source placement=position_source",
     ),
     (
         "core.train",
         "core.train.run",
-        "config=training_settings plan session=training_run checkpoint record=run_log observer=run_log start=initial_weights stores=training_data environment=training_run publish=training_run",
+        "config=training_settings plan session=training_run checkpoint record=run_folder observer=run_folder start=initial_weights stores=training_data environment=training_run publish=training_run",
     ),
     (
         "core.train",

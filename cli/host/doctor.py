@@ -193,7 +193,7 @@ def _check_devices(broken: set[str]) -> Iterator[Check]:
     if "torch" not in broken:
         import torch
 
-        from variant_ai.core.train.loop.device import choose_device, choose_precision
+        from variant_ai.core.train.loop.devices import choose_device, choose_precision
 
         device = choose_device("auto")
         precision = choose_precision("auto", device)

@@ -147,7 +147,7 @@ def command(
     positions, are independent.
     """
     let_threads_sleep()
-    from variant_ai.core.train.loop.device import choose_device
+    from variant_ai.core.train.loop.devices import choose_device
     from variant_ai.core.train.measure.prediction import open_model
     from variant_ai.plugins import registry
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from variant_ai.core.spec.schema import VariantSpec
-    from variant_ai.core.train.loop.distributed import Workers
+    from variant_ai.core.train.loop.devices import Workers
     from variant_ai.core.train.run.training_data import Prepared
     from variant_ai.core.train.run.training_run import RunReport
     from variant_ai.core.train.run.training_settings import TrainConfig
@@ -117,7 +117,7 @@ def command(
     """
     started = time.perf_counter()
     let_threads_sleep()
-    from variant_ai.core.train.loop.distributed import open_workers
+    from variant_ai.core.train.loop.devices import open_workers
     from variant_ai.core.train.run.plan import prepare
     from variant_ai.core.train.run.run_folder import require_empty, run_config
     from variant_ai.core.train.run.training_run import open_run, run_training

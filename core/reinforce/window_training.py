@@ -38,7 +38,7 @@ from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import write_whole
 from variant_ai.core.train.interface import TrainResult
-from variant_ai.core.train.loop.device import choose_device, choose_precision
+from variant_ai.core.train.loop.devices import choose_device, choose_precision
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.measure.metrics import Metrics
 from variant_ai.core.train.measure.reduced_precision import write_int8_unmeasured

@@ -30,7 +30,7 @@ from variant_ai.core.spec.schema import VariantSpec
 
 if TYPE_CHECKING:
     from variant_ai.core.train.interface import BaseTrainer, TrainResult
-    from variant_ai.core.train.run.run_log import Observer
+    from variant_ai.core.train.run.run_folder import Observer
 
 PLIES = 40
 """Length of the random game whose positions are looked at."""
@@ -185,7 +185,7 @@ def check_trainer(make: Callable[[Path, Observer], BaseTrainer], folder: Path) -
 
     make: called with a run directory and an observer, always with the same configuration.
     """
-    from variant_ai.core.train.run.run_log import NoObserver
+    from variant_ai.core.train.run.run_folder import NoObserver
 
     whole = make(folder / "whole", NoObserver())
     done = whole.run()

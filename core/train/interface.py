@@ -14,11 +14,11 @@ from pathlib import Path
 
 from torch import nn
 
-from variant_ai.core.train.loop.distributed import ALONE, Workers
+from variant_ai.core.train.loop.devices import ALONE, Workers
 from variant_ai.core.train.loop.position_source import Source
 from variant_ai.core.train.measure.metrics import Metrics, Scores
 from variant_ai.core.train.run.checkpoint import Checkpoint, TrainState
-from variant_ai.core.train.run.run_log import NoObserver, Observer
+from variant_ai.core.train.run.run_folder import NoObserver, Observer
 from variant_ai.core.train.run.training_settings import TrainConfig
 
 

@@ -145,7 +145,7 @@ def test_a_gpu_that_only_torch_sees(monkeypatch: pytest.MonkeyPatch, torch_has_g
     import onnxruntime
     import torch
 
-    from variant_ai.core.train.loop import device
+    from variant_ai.core.train.loop import devices
 
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
     which = shutil.which
@@ -154,7 +154,7 @@ def test_a_gpu_that_only_torch_sees(monkeypatch: pytest.MonkeyPatch, torch_has_g
         lambda name, **how: "/bin/nvidia-smi" if name == "nvidia-smi" else which(name, **how),
     )
     monkeypatch.setattr(torch.cuda, "is_available", lambda: torch_has_gpu)
-    monkeypatch.setattr(device, "choose_device", lambda name: torch.device("cpu"))
+    monkeypatch.setattr(devices, "choose_device", lambda name: torch.device("cpu"))
     (_, check) = findings(report(), "providers")
     assert check["status"] == "note"
     assert ("torch evaluates" in check["advice"]) == torch_has_gpu

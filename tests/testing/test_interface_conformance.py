@@ -14,7 +14,7 @@ from variant_ai.core.nets import core_networks
 from variant_ai.core.search.search import Search
 from variant_ai.core.spec import builtin_specs, load_spec
 from variant_ai.core.train.loop.trainer import Trainer
-from variant_ai.core.train.run.run_log import Observer
+from variant_ai.core.train.run.run_folder import Observer
 from variant_ai.testing import (
     check_input_encoder,
     check_label_encoder,

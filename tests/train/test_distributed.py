@@ -15,8 +15,8 @@ from torch import nn
 
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.nets.onnx_export import export_onnx
-from variant_ai.core.train.loop.averages import NormStatistics, WeightAverage
-from variant_ai.core.train.loop.distributed import Workers
+from variant_ai.core.train.loop.devices import Workers
+from variant_ai.core.train.loop.learner import NormStatistics, WeightAverage
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.run.checkpoint import find_checkpoint
 from variant_ai.core.train.run.run_folder import read_metrics
@@ -57,7 +57,7 @@ sys.path[:0] = [sys.argv[1], str(Path(sys.argv[1]).parent)]
 from synthetic import SyntheticSource, tiny_config
 from test_distributed import PARTS
 from variant_ai.core.train.loop.trainer import Trainer
-from variant_ai.core.train.loop.distributed import open_workers
+from variant_ai.core.train.loop.devices import open_workers
 
 class Share(SyntheticSource):
     @property
@@ -86,7 +86,7 @@ with open_workers() as workers:
 LEAVE_EARLY = """
 import sys, torch
 import torch.distributed as dist
-from variant_ai.core.train.loop.distributed import open_workers
+from variant_ai.core.train.loop.devices import open_workers
 
 with open_workers() as workers:
     net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))

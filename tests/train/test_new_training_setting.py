@@ -20,7 +20,7 @@ from pathlib import Path
 from click.testing import CliRunner
 from variant_ai.cli.main import cli
 from variant_ai.core.train.run.plan import prepare
-from variant_ai.core.train.report.model_card import model_card
+from variant_ai.core.train.report.run_report import model_card
 from variant_ai.core.train.run.run_folder import read_config
 from variant_ai.core.train.run.training_settings import TrainRequest
 from variant_ai.plugins import registry

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from variant_ai.core.data.store.game_store import Store, StoreWriter
 from variant_ai.core.errors import DataError, UnknownNameError, VariantAIError
 from variant_ai.core.spec import VariantSpec, builtin_specs, load_spec
-from variant_ai.core.train.loop.distributed import Workers
+from variant_ai.core.train.loop.devices import Workers
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.measure.reduced_precision import write_fp16
 from variant_ai.core.train.run.initial_weights import find_start

@@ -25,8 +25,7 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.train.loop.trainer import DivergedError, Trainer
 from variant_ai.core.train.run.checkpoint import find_checkpoint, list_checkpoints
 from variant_ai.core.train.run.initial_weights import random_net
-from variant_ai.core.train.run.run_folder import read_metrics
-from variant_ai.core.train.run.run_log import NoObserver, RunLog
+from variant_ai.core.train.run.run_folder import NoObserver, RunLog, read_metrics
 from variant_ai.core.train.run.training_settings import TrainConfig
 
 
@@ -159,7 +158,7 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from synthetic import SyntheticSource, assert_same_bits, tiny_config, weights
-from variant_ai.core.train.run.run_log import NoObserver
+from variant_ai.core.train.run.run_folder import NoObserver
 from variant_ai.core.train.loop.trainer import Trainer
 
 class Slow(NoObserver):

@@ -18,7 +18,7 @@ from variant_ai.core.errors import DataError
 from variant_ai.core.inference.backends.onnx_backend import OnnxEvaluator
 from variant_ai.core.rules import make_rules
 from variant_ai.core.spec import VariantSpec, builtin_specs, encoding_hash, load_spec
-from variant_ai.core.train.loop.device import choose_device
+from variant_ai.core.train.loop.devices import choose_device
 from variant_ai.core.train.measure.prediction import open_model
 from variant_ai.core.train.run import run_folder
 from variant_ai.core.train.run.plan import prepare

@@ -20,7 +20,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError
 from variant_ai.core.nets.network import outputs_of
 from variant_ai.core.spec import VariantSpec
-from variant_ai.core.train.loop.distributed import Workers
+from variant_ai.core.train.loop.devices import Workers
 from variant_ai.core.train.loop.learner import Learner
 from variant_ai.core.train.loop.loss import LossWeights
 from variant_ai.core.train.loop.position_source import loss_weights

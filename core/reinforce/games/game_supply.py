@@ -18,7 +18,7 @@ from variant_ai.core.reinforce.games.self_play import BaseSelfPlay, make_self_pl
 from variant_ai.core.reinforce.reinforce_settings import INT8, ReinforceSettings
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.train.loop.device import choose_device, choose_precision
+from variant_ai.core.train.loop.devices import choose_device, choose_precision
 
 INT8_EVALUATORS = ("openvino", "onnx")
 """Evaluators that run nets in int8."""

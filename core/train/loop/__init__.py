@@ -1,3 +1,1 @@
-"""The training loop: `device`, `optimisers`, `muon`, `distributed`, `position_source`, `loss`,
-`learner`, `averages`, `trainer`.
-"""
+"""The training loop: `devices`, `optimisers`, `muon`, `position_source`, `loss`, `learner`, `trainer`."""

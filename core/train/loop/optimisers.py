@@ -175,7 +175,7 @@ def _sgd(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
 
 
 def _muon(net: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    from variant_ai.core.train.loop.device import PRECISIONS
+    from variant_ai.core.train.loop.devices import PRECISIONS
     from variant_ai.core.train.loop.muon import Muon
 
     return Muon(

@@ -5,7 +5,7 @@ samples, learning rate, momentum. So a training that was killed resumes from its
 ends with exactly the same net.
 
 A step may be computed in parts (`micro_batches`): one after the other, adding up their gradients,
-or by several processes (`distributed`), which share the parts. The source gives the batches of the
+or by several processes (`devices.Workers`), which share the parts. The source gives the batches of the
 parts; which process computes which only changes the time.
 
 Nets are kept in the channels-last layout. Measured on two cores with AMX, batch 256: 815 instead of
@@ -29,15 +29,15 @@ from variant_ai.core.errors import DataError, VariantAIError
 from variant_ai.core.nets.network import auxiliary_outputs, first_layers, load_model
 from variant_ai.core.system.interrupts import stop_on_signal
 from variant_ai.core.train.interface import BaseTrainer, TrainResult
-from variant_ai.core.train.loop.averages import NormStatistics, WeightAverage
-from variant_ai.core.train.loop.device import autocast, choose_device, place_net
-from variant_ai.core.train.loop.distributed import ALONE, Workers
+from variant_ai.core.train.loop.devices import ALONE, Workers, autocast, choose_device, place_net
 from variant_ai.core.train.loop.learner import (
     AuxiliaryMeans,
     BatchResult,
     Learner,
     LossGuard,
+    NormStatistics,
     ScoreWindow,
+    WeightAverage,
 )
 from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.loop.position_source import Samples, Source, place_batch
@@ -54,8 +54,7 @@ from variant_ai.core.train.run.checkpoint import (
     save_checkpoint,
 )
 from variant_ai.core.train.run.initial_weights import find_start, random_net
-from variant_ai.core.train.run.run_folder import CHECKPOINTS, last_metrics
-from variant_ai.core.train.run.run_log import Observer, RunLog
+from variant_ai.core.train.run.run_folder import CHECKPOINTS, Observer, RunLog, last_metrics
 from variant_ai.core.train.run.training_settings import TrainConfig
 
 MAX_RECOVERIES = 3

@@ -18,8 +18,14 @@ from variant_ai.core.inference.interface import Evaluation as Prediction
 from variant_ai.core.inference.model_file import ONNX_SUFFIX, read_model_file
 from variant_ai.core.nets.network import auxiliary_outputs, outputs_of
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.train.loop.device import Precision, autocast, choose_precision, place_net
-from variant_ai.core.train.loop.distributed import ALONE, Workers
+from variant_ai.core.train.loop.devices import (
+    ALONE,
+    Precision,
+    Workers,
+    autocast,
+    choose_precision,
+    place_net,
+)
 from variant_ai.core.train.loop.position_source import Source, place_batch
 from variant_ai.core.train.measure.metrics import Scores, score
 from variant_ai.core.train.run.checkpoint import find_checkpoint

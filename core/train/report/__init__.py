@@ -1,1 +1,1 @@
-"""Reports of runs: `model_card`, and `run_report`, an HTML page made by `report_page`."""
+"""Reports of runs: `run_report`, an HTML page made by `report_page`, and a model card."""

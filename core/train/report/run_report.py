@@ -1,4 +1,6 @@
-"""The report of a training: its pictures, and one HTML page with pictures and numbers."""
+"""The report of a training: its pictures, one HTML page with pictures and numbers, and the model card
+(`model_card.md.jinja`).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from pydantic import BaseModel
 from torch import nn
 
+from variant_ai.core.data.sample.value_labels import ValueLabels
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import VariantAIError
@@ -19,7 +23,9 @@ from variant_ai.core.nets.description import activations
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.rules.position import Position
 from variant_ai.core.system.files import short_names
+from variant_ai.core.system.templates import rendered
 from variant_ai.core.system.text_tables import counted
+from variant_ai.core.train.loop.optimisers import find_optimiser
 from variant_ai.core.train.measure.metric_tables import (
     TITLES,
     mate_rows,
@@ -54,12 +60,17 @@ from variant_ai.core.train.report.report_page import (
 )
 from variant_ai.core.train.run.run_folder import read_metrics
 from variant_ai.core.train.run.training_data import Prepared
-from variant_ai.core.train.run.training_settings import TrainConfig
+from variant_ai.core.train.run.training_settings import DataChoice, Recipe, TrainConfig
 
 SHOWN_PLY = 16
 """First ply of a position that is worth showing: pieces are in contact by then."""
 SEARCHED_POSITIONS = 64
 """Positions searched for one to show."""
+DESCRIBED = frozenset(
+    {"optimiser", "momentum", "weight_decay", "value_weight", "seed", "final_limit"}
+    | {"split", "mirror", "labels"}
+)
+"""Settings that the card has lines of its own for; the others are listed if they were changed."""
 
 
 def write_report(
@@ -300,3 +311,33 @@ def _shown_position(
             if ply >= SHOWN_PLY:
                 return found
     return (rules.position(), None) if found is None else found
+
+
+def model_card(config: TrainConfig, results: Mapping[str, Any]) -> str:
+    """The model card in Markdown: purpose, data, training, metrics and limits of the net."""
+    data = config.data
+    values = None
+    if data.value_labels != "result":
+        values = ValueLabels.parse(data.value_labels).description
+    return rendered(
+        Path(__file__).parent / "model_card.md.jinja",
+        config=config,
+        data=data,
+        results=results,
+        tool=f"variant-ai {results.get('version', '')}".rstrip(),
+        counted=counted,
+        value_labels=values,
+        data_settings=_others(data, DataChoice),
+        optimiser=find_optimiser(config.optimiser).describe(config),
+        settings=_others(config, Recipe),
+        rows=result_rows(results),
+    )
+
+
+def _others(settings: BaseModel, model: type[BaseModel]) -> str:
+    """Settings of `model` that differ from their defaults, as text."""
+    return "; ".join(
+        f"{name} {getattr(settings, name)}"
+        for name, field in model.model_fields.items()
+        if name not in DESCRIBED and getattr(settings, name) != field.default
+    )

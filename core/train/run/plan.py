@@ -28,8 +28,7 @@ from variant_ai.core.nets.interface import (
 from variant_ai.core.nets.network import auxiliary_outputs, first_layers
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.system.text_tables import counted
-from variant_ai.core.train.loop.device import choose_device, choose_precision
-from variant_ai.core.train.loop.distributed import ALONE, Workers
+from variant_ai.core.train.loop.devices import ALONE, Workers, choose_device, choose_precision
 from variant_ai.core.train.loop.optimisers import FINE_TUNE_RATE, find_optimiser
 from variant_ai.core.train.loop.trainer import Trainer
 from variant_ai.core.train.run.initial_weights import Start, find_start

@@ -22,7 +22,7 @@ from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import DataError, UnknownNameError
 from variant_ai.core.rules.interface import Rules
 from variant_ai.core.spec.schema import VariantSpec
-from variant_ai.core.train.loop.distributed import ALONE, Workers
+from variant_ai.core.train.loop.devices import ALONE, Workers
 from variant_ai.core.train.run.training_settings import DataConfig, TrainConfig
 
 NO_SPLIT = "none"

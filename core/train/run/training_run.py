@@ -27,8 +27,7 @@ from variant_ai.core.system.files import write_whole
 from variant_ai.core.system.missing_packages import installed_version
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.interface import TrainResult
-from variant_ai.core.train.loop.device import choose_device
-from variant_ai.core.train.loop.distributed import ALONE, Workers
+from variant_ai.core.train.loop.devices import ALONE, Workers, choose_device
 from variant_ai.core.train.measure.evaluation import (
     DETAILS,
     action_counts,
@@ -39,8 +38,7 @@ from variant_ai.core.train.measure.evaluation import (
 )
 from variant_ai.core.train.measure.metrics import Scores
 from variant_ai.core.train.pictures.training_curves import learning_curves
-from variant_ai.core.train.report.model_card import model_card
-from variant_ai.core.train.report.run_report import write_report
+from variant_ai.core.train.report.run_report import model_card, write_report
 from variant_ai.core.train.run.run_folder import (
     CARD,
     CONFIG,
@@ -48,6 +46,7 @@ from variant_ai.core.train.run.run_folder import (
     ENVIRONMENT,
     MODEL,
     RESULTS,
+    Observer,
     load_counts,
     locked,
     read_metrics,
@@ -56,7 +55,6 @@ from variant_ai.core.train.run.run_folder import (
     run_config,
     save_counts,
 )
-from variant_ai.core.train.run.run_log import Observer
 from variant_ai.core.train.run.training_data import Prepared, Sampling, open_data
 from variant_ai.core.train.run.training_settings import TrainConfig, model_info, run_spec
 

@@ -10,7 +10,7 @@ from variant_ai_example.plain_trainer import PlainTrainer
 
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.train.run.plan import prepare
-from variant_ai.core.train.run.run_log import Observer
+from variant_ai.core.train.run.run_folder import Observer
 from variant_ai.core.train.run.training_settings import TrainRequest
 from variant_ai.plugins import registry
 from variant_ai.testing import check_input_encoder, check_search, check_trainer

@@ -21,7 +21,7 @@ from variant_ai.core.train.run.checkpoint import (
     list_checkpoints,
     save_checkpoint,
 )
-from variant_ai.core.train.run.run_log import RunLog
+from variant_ai.core.train.run.run_folder import RunLog
 from variant_ai.core.train.run.training_settings import TrainConfig
 
 

@@ -182,7 +182,7 @@ def policy(
     require_new(output, replace)
     let_threads_sleep()
     from variant_ai.core.encoding import Encoder
-    from variant_ai.core.train.loop.device import choose_device
+    from variant_ai.core.train.loop.devices import choose_device
     from variant_ai.core.train.measure.prediction import open_model
     from variant_ai.core.train.report.run_report import policy_of
     from variant_ai.plugins import registry
