@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.cluster_options import cluster_pools, ray_option
 from variant_ai.cli.common.console import note, print_facts, print_json, progress
 from variant_ai.cli.common.ending import fail
 from variant_ai.cli.common.model_options import ModelCommand
 from variant_ai.cli.common.options import (
     EXISTING_FILE,
+    cluster_pools,
     examples,
     json_option,
     load_variant,
     output_option,
+    ray_option,
     reject_given,
     variant_option,
 )
@@ -333,7 +334,7 @@ def _generator_there(
     settings: GenerationSettings, spec: str, starts: tuple[Opening, ...], sent: _SentNet | None
 ) -> GameGenerator:
     """Make the generator of a process on another machine, which may not have the spec's file."""
-    from variant_ai.cli.common.cluster_options import registered_rules
+    from variant_ai.cli.common.options import registered_rules
     from variant_ai.core.spec.schema import VariantSpec
 
     one_game = settings if sent else settings.model_copy(update={"workers": 1})

@@ -13,15 +13,16 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.cluster_options import cluster_pools, ray_option
 from variant_ai.cli.common.console import note, print_facts, print_json, progress
 from variant_ai.cli.common.ending import EXIT_INTERRUPTED, fail
 from variant_ai.cli.common.options import (
     COUNT,
+    cluster_pools,
     examples,
     json_option,
     load_variant,
     make_resolver,
+    ray_option,
     require_no_input,
     variant_option,
     with_options,

@@ -11,7 +11,6 @@ import click
 
 from variant_ai.cli.common.console import note, print_json, print_table, progress
 from variant_ai.cli.common.ending import fail
-from variant_ai.cli.common.network_options import device_option, let_threads_sleep
 from variant_ai.cli.common.options import (
     COUNT,
     FILE,
@@ -23,6 +22,7 @@ from variant_ai.cli.common.options import (
     variant_option,
 )
 from variant_ai.cli.common.search_options import net_and_spec
+from variant_ai.cli.common.training_options import device_option, let_threads_sleep
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 from variant_ai.core.errors import DataError
 from variant_ai.core.system.files import short_names

@@ -10,7 +10,6 @@ import click
 
 from variant_ai.cli.common.console import note, print_facts, print_json
 from variant_ai.cli.common.ending import fail
-from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.options import (
     COUNT,
     FILE,
@@ -26,6 +25,7 @@ from variant_ai.cli.common.options import (
     variant_option,
 )
 from variant_ai.cli.common.search_options import net_and_spec, spec_of_model
+from variant_ai.cli.common.training_options import let_threads_sleep
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import note, print_facts, print_json, print_table, progress
-from variant_ai.cli.common.network_options import net_size, size_options
 from variant_ai.cli.common.options import COUNT, examples, json_option, load_variant, reject_given
+from variant_ai.cli.common.training_options import net_size, size_options
 from variant_ai.cli.train.nets_adopt import adopt, widen
 from variant_ai.core.errors import UnknownNameError
 from variant_ai.core.system.text_tables import counted

@@ -12,23 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from variant_ai.cli.common.cluster_options import (
-    ray_option,
-    registered_rules,
-)
 from variant_ai.cli.common.console import note, print_facts, print_json, print_table, progress
 from variant_ai.cli.common.ending import EXIT_INTERRUPTED
 from variant_ai.cli.common.model_options import ModelCommand
-from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.options import (
     FILE,
     FOLDER,
     examples,
     json_option,
     load_variant,
+    ray_option,
+    registered_rules,
     reject_given,
     variant_option,
 )
+from variant_ai.cli.common.training_options import let_threads_sleep
 from variant_ai.core.errors import DataError, SettingError
 from variant_ai.core.system.text_tables import counted
 from variant_ai.core.train.measure.metric_tables import TITLES

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import note, print_json, progress
-from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.options import (
     COUNT,
     FILE,
@@ -20,6 +19,7 @@ from variant_ai.cli.common.options import (
     replace_option,
     require_new,
 )
+from variant_ai.cli.common.training_options import let_threads_sleep
 from variant_ai.cli.train.mate_options import mates_option, read_or_find_mates
 from variant_ai.core.errors import DataError
 from variant_ai.core.system.files import short_names

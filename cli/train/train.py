@@ -25,9 +25,9 @@ from variant_ai.cli.common.console import (
     progress,
 )
 from variant_ai.cli.common.ending import EXIT_INTERRUPTED
-from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.options import FOLDER, examples, json_option, load_variant, reject_given
 from variant_ai.cli.common.training_options import (
+    let_threads_sleep,
     make_request,
     note_sample,
     training_command,

@@ -10,8 +10,8 @@ plays random games from a seed and stops at the first difference. Those of a who
     engine_conformance     check_rules_engine: what every rules engine must do, without a judge
     encoding_conformance   check_encoder: planes, actions and codes, there and back
     interface_conformance  check_input_encoder, check_label_encoder, check_network, check_search,
-                           check_trainer: what plugins may bring, by themselves
-    text_conformance       check_notation, check_reader: moves as text, files of games
+                           check_trainer, check_notation, check_reader: what plugins may bring, by
+                           themselves
     strategies             Hypothesis strategies of games, positions, moves and FENs
     variant_check          check_spec: all of these on one spec; check_export: its net as ONNX;
                            check_variant: every room once, in seconds

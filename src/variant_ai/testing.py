@@ -37,12 +37,13 @@ from variant_ai.core.testing.interface_conformance import (
     check_input_encoder,
     check_label_encoder,
     check_network,
+    check_notation,
+    check_reader,
     check_search,
     check_trainer,
 )
 from variant_ai.core.testing.random_games import Report
 from variant_ai.core.testing.rules_conformance import check_rules
-from variant_ai.core.testing.text_conformance import check_notation, check_reader
 from variant_ai.core.testing.variant_check import check_export, check_spec
 
 if TYPE_CHECKING:

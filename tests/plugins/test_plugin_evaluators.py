@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import variant_ai
-from variant_ai.cli.common.cluster_options import registered_rules
+from variant_ai.cli.common.options import registered_rules
 from variant_ai.cli.main import cli
 from variant_ai.core.encoding import Encoder
 from variant_ai.core.errors import PluginError, UnknownNameError, VariantAIError

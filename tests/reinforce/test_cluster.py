@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from processes import children
 
-from variant_ai.cli.common.cluster_options import registered_rules
+from variant_ai.cli.common.options import registered_rules
 from variant_ai.core.data.game_record import GameRecord
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.reinforce.games.cluster_games import ClusterGames, PlayerSetup

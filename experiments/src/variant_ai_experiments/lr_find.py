@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from variant_ai.cli.common.console import note, print_facts, print_json, progress
-from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.options import (
     FiniteRange,
     examples,
@@ -29,7 +28,12 @@ from variant_ai.cli.common.options import (
     replace_option,
     require_new,
 )
-from variant_ai.cli.common.training_options import make_request, note_sample, training_command
+from variant_ai.cli.common.training_options import (
+    let_threads_sleep,
+    make_request,
+    note_sample,
+    training_command,
+)
 from variant_ai.core.errors import VariantAIError
 from variant_ai.core.system.text_tables import counted
 

@@ -10,7 +10,6 @@ import click
 
 from variant_ai.cli.common.console import print_json
 from variant_ai.cli.common.ending import fail
-from variant_ai.cli.common.network_options import let_threads_sleep
 from variant_ai.cli.common.options import (
     examples,
     fen_option,
@@ -22,6 +21,7 @@ from variant_ai.cli.common.options import (
     variant_option,
 )
 from variant_ai.cli.common.search_options import net_and_spec
+from variant_ai.cli.common.training_options import let_threads_sleep
 
 if TYPE_CHECKING:
     from variant_ai.core.rules.interface import Rules
