@@ -62,14 +62,13 @@ def steady_player(
     *,
     hash_mb: int = 16,
     lines: int = 1,
-    kept_visits: int = KEPT_VISITS,
 ) -> Player:
     """Make a player whose searches of a number of nodes can be repeated: one thread, and tables that
     every new game clears. hash_mb: memory of a program. lines: moves that a program compares."""
     from variant_ai.core.arena.programs.program_player import UciPlayer
 
     soft = {"Threads": "1", "Hash": str(hash_mb)} | ({"MultiPV": str(lines)} if lines > 1 else {})
-    player = make_player(spec, rules, kept_visits=kept_visits, soft_options=soft)
+    player = make_player(spec, rules, kept_visits=KEPT_VISITS, soft_options=soft)
     if isinstance(player, UciPlayer):
         player.resets_threads = True
     return player
