@@ -101,7 +101,12 @@ _MOVED = (
         "core.data.read",
         "reader=game_reader skips=game_reader pgn jsonl=line_formats tables=line_formats move_lists=line_formats text=decoding headers annotations=headers resolve sources=game_files importer",
     ),
-    ("core.data", "core.data.fetch", "fetching=lichess lichess remote=remote_file"),
+    (
+        "core.data",
+        "core.data.fetch",
+        "fetching=monthly_archive lichess=monthly_archive remote=remote_file",
+    ),
+    ("core.data.fetch", "core.data.fetch", "lichess=monthly_archive"),
     (
         "core.data",
         "core.data.store",
@@ -128,6 +133,7 @@ _MOVED = (
         "core.train.measure",
         "metrics evaluation prediction calibration intervals=metrics baseline=evaluation agreement=reduced_precision reduce=reduced_precision places=evaluation mates=mate_set titles=metric_tables models=prediction",
     ),
+    ("core.train.run", "core.train.run", "run_log=run_folder"),
     ("core.train", "core.train.report", "html=run_report gallery=run_report"),
     ("core.train", "core.nets", "activations=description"),
     (

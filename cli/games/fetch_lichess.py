@@ -31,7 +31,7 @@ from variant_ai.cli.games.import_games import (
 from variant_ai.core.system.text_tables import counted
 
 if TYPE_CHECKING:
-    from variant_ai.core.data.fetch.lichess import MonthlyFile, MonthReport
+    from variant_ai.core.data.fetch.monthly_archive import MonthlyFile, MonthReport
     from variant_ai.core.data.read.game_reader import Skip
 
 BASE_VARIABLE = "VARIANT_AI_LICHESS"
@@ -107,7 +107,7 @@ def lichess(
     completely, after its checksum was verified, or not at all. After Ctrl-C or a kill, the same
     command resumes; finished months are kept. Aborted games are dropped, games lost on time are kept.
     """
-    from variant_ai.core.data.fetch.lichess import BASE, SITE, Archive, Fetcher, check_month
+    from variant_ai.core.data.fetch.monthly_archive import BASE, SITE, Archive, Fetcher, check_month
     from variant_ai.core.data.fetch.remote_file import fetch as fetch_file
     from variant_ai.core.data.read.importer import Importer
     from variant_ai.plugins import registry

@@ -19,7 +19,7 @@ from flaky_server import FlakyServer, serving
 
 from variant_ai.cli.main import cli
 from variant_ai.core.data.fetch import remote_file as remote
-from variant_ai.core.data.fetch.lichess import Archive, check_month
+from variant_ai.core.data.fetch.monthly_archive import Archive, check_month
 from variant_ai.core.data.store.game_store import Store
 from variant_ai.core.errors import DataError
 

@@ -1,5 +1,5 @@
-"""Monthly files of database.lichess.org (rated games of a variant, PGN compressed with zstd), fetched into a
-store one month at a time.
+"""Archives of monthly files, fetched into a store one month at a time; those of database.lichess.org are
+rated games of a variant, PGN compressed with zstd.
 
     BASE/NAME/lichess_db_NAME_rated_2016-01.pgn.zst
     BASE/NAME/sha256sums.txt        `<64 hex digits>  <file>`, a line for each month
