@@ -164,14 +164,15 @@ class Pipeline:
 
     def start(self) -> None:
         """Allow waits again. Raises VariantAIError after `close`."""
-        if self._closed:
-            raise VariantAIError("this search is closed; create a new one")
         with self._wake:
+            if self._closed:
+                raise VariantAIError("this search is closed; create a new one")
             self._stopped = False
 
     def close(self) -> None:
         """Stop and end the threads; waits at most one second for each."""
-        self._closed = True
+        with self._wake:
+            self._closed = True
         self.stop()
         for thread in self._threads:
             thread.close()
