@@ -57,7 +57,7 @@ test: $(READY)
 
 nightly: $(READY)
 	$(BIN)/python -m pytest -m nightly $(ARGS)
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q tests/rules tests/perft tests/encoding tests/data tests/search
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q tests/rules tests/perft tests/encoding tests/data tests/search tests/jit/test_random_numbers.py
 	$(BIN)/python benchmarks/agreement.py --share 0.02
 
 lint: $(READY)

@@ -1,4 +1,7 @@
-"""Old names of modules, which can still be imported: with a DeprecationWarning, until version 0.3."""
+"""Old names of modules, which can still be imported: with a DeprecationWarning, until version 0.3.
+
+They are the names that plugins of API 1 could import, and those that the manual gave to plugins since.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ _MOVED = (
     (
         "core.search",
         "core.search",
-        "params=settings trees=net_view tree_factory=net_view net_answers=net_view answer=pipeline",
+        "params=settings trees=search net_answers=net_view answer=pipeline",
     ),
     (
         "core.search",

@@ -1,4 +1,5 @@
-"""Options that several commands share, and what belongs to them: types, examples, completion.
+"""Options that several commands share, and what belongs to them: types, examples, completion;
+`--ray`, and what commands send to the machines of a cluster.
 
 Nothing heavy is imported at module level, because every `--help` imports this file. Commands import
 numpy, torch and the core inside their functions.

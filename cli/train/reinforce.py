@@ -326,7 +326,7 @@ def _absolute(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _resolved(run: ReinforceFolder, asked: dict[str, Any]) -> ReinforceSettings:
     """Settings of a run: those of its folder with the changes that are allowed, or new ones."""
-    from variant_ai.core.reinforce.settings_file import changed, make_settings
+    from variant_ai.core.reinforce.settings_file import changed, new_settings
 
     if run.exists():
         settings = run.settings()
@@ -336,7 +336,7 @@ def _resolved(run: ReinforceFolder, asked: dict[str, Any]) -> ReinforceSettings:
         return changed(settings, asked, str(run.path))
     if "variant" not in asked:
         raise click.UsageError(f"{run.path} is not a run; name a variant with -V to begin one")
-    return make_settings(asked)
+    return new_settings(asked)
 
 
 def summary_line(row: dict[str, Any], settings: ReinforceSettings) -> str:

@@ -7,7 +7,7 @@ In reading order:
 
 reinforce_settings  the settings of a run, and the searches that they choose
 settings_file       the same as YAML
-budget              generations and CPU minutes, and how much of them is used up
+budget              CPU time of a run, its budget of generations and minutes, how much is used up
 reinforcement       the loop: games, training, matches, and again
 reinforce_folder    the files of a run
 games/              who plays the games, on this machine or on a cluster, and how they are kept

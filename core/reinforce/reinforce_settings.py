@@ -7,6 +7,7 @@ resolved, to `settings.yaml` of the run folder. Every word is a field of one of 
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
@@ -163,7 +164,7 @@ class Learning(Section):
             "value_hidden": 64,
         }
     )
-    """Options of the network; those that are missing have the defaults of `net` (a tower: 19 × 256)."""
+    """Options of the network; those that are left out have these values, with another `net` its defaults."""
     optimiser: str = "adamw"
     """Optimiser by name, as `variant-ai train --optimiser` takes it."""
     lr: float = Field(default=2e-3, gt=0)
@@ -292,8 +293,6 @@ def forest_settings(settings: ReinforceSettings) -> ForestSettings:
     checks that this holds for all of `SearchChoice`, but for `kind` and `rescale`, which have other names
     there.
     """
-    from dataclasses import fields
-
     from variant_ai.core.search.forest.forest_search import ForestSettings
 
     search = settings.search

@@ -36,6 +36,17 @@ def make_settings(words: Mapping[str, Any]) -> ReinforceSettings:
         raise SettingError("; ".join(wrong)) from None
 
 
+def new_settings(words: Mapping[str, Any]) -> ReinforceSettings:
+    """Return the settings of a new run. For the default network, options of its size that the words leave
+    out have the values of `Learning.size`, not the large ones of a tower. Raises SettingError."""
+    settings, default = make_settings(words), Learning()
+    if settings.learning.net != default.net:
+        return settings
+    size = default.size | settings.learning.size
+    learning = settings.learning.model_copy(update={"size": size})
+    return settings.model_copy(update={"learning": learning})
+
+
 def read_words(path: Path) -> dict[str, Any]:
     """Read the words of a settings file. The variant may be missing.
 
@@ -74,15 +85,9 @@ def settings_text(settings: ReinforceSettings) -> str:
 
 
 def set_word(words: dict[str, Any], name: str, value: Any) -> None:
-    """Set a word by its dotted name, e.g. `search.nodes`. The other options of the default network keep
-    their values when one of `learning.size` is set.
-
-    Raises SettingError for a name that leads through a word without words of its own."""
+    """Set a word by its dotted name, e.g. `search.nodes`. Raises SettingError for a name that leads
+    through a word without words of its own."""
     *sections, last = name.split(".")
-    if sections == ["learning", "size"]:
-        learning, default = words.setdefault("learning", {}), Learning()
-        if isinstance(learning, dict) and learning.get("net", default.net) == default.net:
-            learning.setdefault("size", default.size)
     for section in sections:
         words = words.setdefault(section, {})
         if not isinstance(words, dict):

@@ -23,6 +23,7 @@ from variant_ai.core.reinforce.reinforcement import Reinforcement
 from variant_ai.core.reinforce.settings_file import (
     changed,
     make_settings,
+    new_settings,
     parse_word,
     read_settings,
     read_words,
@@ -297,13 +298,26 @@ def test_words_of_options_are_set_by_their_dotted_names() -> None:
     settings = make_settings(words)
     assert (settings.search.kind, settings.search.nodes) == ("puct", 32)
     assert settings.minutes == 1.5 and settings.variety.resign_below is None
-    assert settings.learning.size == Learning().size | {"blocks": 4}
+    assert settings.learning.size == {"blocks": 4}
 
 
-def test_one_option_of_another_network_leaves_its_others_alone() -> None:
-    words: dict[str, Any] = {"variant": VARIANT, "learning": {"net": "risev2-mobile"}}
-    set_word(words, *parse_word("learning.size.blocks=4"))
-    assert make_settings(words).learning.size == {"blocks": 4}
+@pytest.mark.parametrize("net", ["", "risev2-mobile"])
+@pytest.mark.parametrize("net_first", [True, False])
+def test_a_new_run_fills_in_the_size_of_the_default_network(net: str, net_first: bool) -> None:
+    words: dict[str, Any] = {"variant": VARIANT}
+    options = ["learning.size.blocks=4", *([f"learning.net={net}"] if net else [])]
+    for option in reversed(options) if net_first else options:
+        set_word(words, *parse_word(option))
+    expected = {"blocks": 4} if net else Learning().size | {"blocks": 4}
+    assert new_settings(words).learning.size == expected
+
+
+def test_an_option_of_the_size_that_a_run_has_changes_nothing() -> None:
+    words = {"variant": VARIANT, "learning": {"size": {"blocks": 4, "channels": 48}}}
+    settings = new_settings(words)
+    again: dict[str, Any] = {}
+    set_word(again, *parse_word("learning.size.blocks=4"))
+    assert changed(settings, again, "run") == settings
 
 
 @pytest.mark.parametrize("text", ["search.nodes", "=3", " =3", "a=[", ""])

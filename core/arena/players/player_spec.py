@@ -1,4 +1,5 @@
-"""Descriptions of players: a short text on the command line, or a YAML file.
+"""Descriptions of players: a short text on the command line, or a YAML file. Advice on programs that play
+by other rules.
 
     fairy-stockfish                                    a program that speaks UCI
     xboard:sjeng;name=Sjeng;depth=4                    another protocol, limits of its own

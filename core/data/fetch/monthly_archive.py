@@ -4,7 +4,8 @@ rated games of a variant, PGN compressed with zstd.
     BASE/NAME/lichess_db_NAME_rated_2016-01.pgn.zst
     BASE/NAME/sha256sums.txt        `<64 hex digits>  <file>`, a line for each month
 
-The files are published under CC0. NAME is the name of the variant on the site, from its plugin.
+The files are published under CC0. NAME is the name of the variant on the site, from
+its spec (`names: {lichess: [...]}`).
 
     server ─ temporary file (checksum) ─ decompression ─ reader ─ conditions ─ store
                                                            one run (RUN … END) a month
@@ -43,7 +44,7 @@ from variant_ai.core.spec.schema import VariantSpec
 from variant_ai.core.system.files import naming
 
 SITE = "lichess"
-"""Key of the site in `VariantEntry.names`."""
+"""Key of the site in `names:` of a spec."""
 BASE = "https://database.lichess.org"
 SUMS = "sha256sums.txt"
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-
 PRECISIONS = ("fp32", "bf16", "fp16")
 
 

@@ -4,7 +4,8 @@ Contenders are evaluators times ways to use the cores: number of threads, busy w
 session or several that share a batch. On cores that others use too, the library's default is rarely
 the fastest. fp32 nets run in bf16 if the processor supports it, unless a precision is requested:
 matches at equal nodes showed no loss (docs/speed.md). On other processors a net with an int8 file beside
-it runs in int8, if that is faster by `INT8_GAIN`. Then pieces of the batch are measured, because
+it runs in int8, if that is faster by `INT8_GAIN`. While code is compiled nothing is measured: the most
+frequent result is used (`_likely`). Then pieces of the batch are measured, because
 a large batch may not fit into the caches. The result is saved (`saved_choices.py`) per machine,
 library versions, net and batch, in the user's cache folder.
 """

@@ -86,6 +86,8 @@ def place_net(net: nn.Module, device: torch.device) -> None:
     untyped.to(memory_format=torch.channels_last)
 
 
+# --- processes that train one net --------------------------------------------------------------------
+
 T = TypeVar("T")
 
 TIMEOUT = timedelta(hours=2)

@@ -1,4 +1,5 @@
-"""The files of a run directory: their names, who writes them, and how they are read.
+"""The files of a run directory: their names, who writes them, and how they are read; the log of a training
+(`RunLog`), and who else may follow it (`Observer`).
 
 | file | contents | written by |
 | --- | --- | --- |
@@ -189,6 +190,9 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DataError(f"{path} is damaged: not an object")
     return value
+
+
+# --- following a training --------------------------------------------------------------------------
 
 
 class Observer(Protocol):
