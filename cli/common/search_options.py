@@ -117,7 +117,8 @@ def net_options(command: F) -> F:
             "--model",
             type=NetPath(),
             metavar="FILE",
-            help="ONNX file of the net, or a run.  [default: packaged, the net of the variant; without one the pieces are counted]",
+            help="ONNX file of the net, or a run.  [default: packaged, the net of the variant; without "
+            "one the pieces are counted]",
         ),
         click.option(
             "--evaluator",

@@ -68,8 +68,8 @@ def command(seconds: float, as_json: bool) -> None:
     """Check this installation and suggest what to do.
 
     Checks versions, devices, plugins, the cache of compiled code and other programs. Then it compiles
-    what is not compiled yet, plays random games of every variant with rules, encoder, a small network
-    and search, and chooses the fastest evaluator for each net that comes with a variant. The exit
+    missing code, plays random games of every variant with rules, encoder, a small network and search,
+    and chooses the fastest evaluator for each net that comes with a variant. The exit
     status is 1 if there is a problem.
     """
     checks: list[Check] = []

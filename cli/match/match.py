@@ -111,8 +111,8 @@ def command(
     A player is a command (UCI), PROTOCOL:COMMAND with uci, ucci, cyclone or xboard, a net (FILE.onnx,
     net:RUN, or packaged), random, or a YAML file; more settings follow after semicolons: name=, clock=, movetime=, nodes=,
     depth=, threads=, evaluator=NAME[@PRECISION], settings=, search.NAME=, option.NAME=, variant=,
-    ranks=0|1, letters=own|also, restart=true, ponder=true, optional=true, timeout=. If --config is a gauntlet, the players given here replace its first ones and play
-    its opponents.
+    ranks=0|1, letters=own|also, restart=true, ponder=true, optional=true, timeout=.
+    If --config is a gauntlet, the players given here replace its first ones and play its opponents.
 
     A player that crashes, hangs, plays an illegal move, exceeds its time, or falsely claims the end
     of the game or a mate in one loses the game, and the match continues. Every finished game is

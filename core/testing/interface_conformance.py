@@ -1,8 +1,8 @@
 """Conformance of encoders, networks, searches, trainers, notations and readers of game files: what every
 implementation must do.
 
-Call these from the tests of a plugin. Each raises AssertionError with what is wrong, and `check_reader`
-returns the games that it read. The built-in implementations pass the same checks.
+Call these from the tests of a plugin. Each raises AssertionError that names the fault, and
+`check_reader` returns the games that it read. The built-in implementations pass the same checks.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class BatchPlayer(ABC):
         """Think on, and return the moves chosen so far; possibly none, while there are questions."""
 
     def close(self) -> None:  # noqa: B027 (most have nothing to release)
-        """Release what the search holds. The evaluator belongs to the caller and stays open."""
+        """Release the trees of the search. The evaluator belongs to the caller and stays open."""
 
 
 class PolicyPlayer(BatchPlayer):
